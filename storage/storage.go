@@ -1,0 +1,77 @@
+// Package storage is the one seam between hivesink and file systems.
+package storage
+
+import (
+	"io"
+	"io/fs"
+	"time"
+)
+
+// FS is what hivesink needs of a file system. Names are absolute, cleaned,
+// slash-separated paths, resolved anew at every call: a handle that follows a
+// renamed directory would get past the fence (ledger), so there is none.
+//
+// Errors satisfy errors.Is with fs.ErrNotExist, fs.ErrExist, fs.ErrPermission
+// and ErrNoSpace where they apply, and name operation and path.
+type FS interface {
+	// Create makes a new file for writing. It fails with fs.ErrExist if the
+	// name is taken and with fs.ErrNotExist if the parent is missing; it never
+	// creates parents.
+	Create(name string) (File, error)
+	// Open opens a file for reading at any offset.
+	Open(name string) (Reader, error)
+	// ReadFile reads a whole (small) file.
+	ReadFile(name string) ([]byte, error)
+	// Rename moves a file or directory atomically. It fails with fs.ErrExist
+	// when the target exists (a directory target: unless it is empty) and with
+	// fs.ErrNotExist when the source or the target's parent is missing. It
+	// never overwrites.
+	Rename(oldName, newName string) error
+	// Replace moves a file atomically over newName, present or not. Only
+	// markers such as _SUCCESS may be replaced.
+	Replace(oldName, newName string) error
+	// Remove unlinks a file or an empty directory.
+	Remove(name string) error
+	// Mkdir makes one directory; fs.ErrExist if the name is taken.
+	Mkdir(name string) error
+	// Stat describes a file or directory.
+	Stat(name string) (Info, error)
+	// List describes a directory's entries, sorted by name.
+	List(dir string) ([]Info, error)
+	// SyncDir makes the entries of a directory durable.
+	SyncDir(dir string) error
+	// Lock takes an exclusive lock on a file, creating it when absent; it
+	// fails at once with ErrLocked when somebody holds it.
+	Lock(name string) (io.Closer, error)
+}
+
+// File is a file being written. Close does not imply Sync. After a failed
+// Write, Sync or Close the file is condemned: it must not be used (a later
+// sync may succeed without the bytes being there).
+type File interface {
+	io.Writer
+	Sync() error
+	Close() error
+}
+
+// Reader reads a complete file.
+type Reader interface {
+	io.ReaderAt
+	io.Closer
+	Size() int64
+}
+
+// Info describes a directory entry.
+type Info struct {
+	Name    string // base name
+	Size    int64
+	Dir     bool
+	ModTime time.Time
+}
+
+// ErrNotExist and ErrExist are io/fs's, named here for the callers' sake.
+var (
+	ErrNotExist   = fs.ErrNotExist
+	ErrExist      = fs.ErrExist
+	ErrPermission = fs.ErrPermission
+)

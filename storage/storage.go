@@ -1,4 +1,3 @@
-// Package storage is the one seam between hivesink and file systems.
 package storage
 
 import (

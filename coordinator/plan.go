@@ -1,0 +1,259 @@
+package coordinator
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/hivesink/hivesink/layout"
+	"github.com/hivesink/hivesink/ledger"
+)
+
+// Policies: when parts become units.
+const (
+	PolicyHold       = "hold"       // across checkpoints, until a target is filled or a limit is reached
+	PolicyCheckpoint = "checkpoint" // each checkpoint by itself, at once
+	PolicyOff        = "off"        // each part by itself, at once
+)
+
+// Options are the user's choices.
+type Options struct {
+	Policy         string // one of the Policy constants; empty: PolicyHold
+	FileSize       int64  // target size in bytes
+	MaxDelay       int64  // hold: how long a row may wait, in microseconds
+	MaxCheckpoints int    // hold: how many checkpoints a part may wait, its own included; 0: no limit
+}
+
+// Input is what else a plan depends on.
+type Input struct {
+	Now   int64 // wall clock, microseconds
+	Flush bool  // drain or end of input: nothing is held
+	// Closed says whether a partition's time is complete at the last
+	// checkpoint. It is not asked for the side tables: dead letters have no
+	// time, and late rows come after theirs. Nil: never.
+	Closed func(p *ledger.Partition) bool
+	Draw   func() uint64 // 64 random bits
+	Epoch  uint64
+}
+
+// group is the parts of one partition that no unit names, oldest first.
+type group struct {
+	table, partition string
+	parts            []*ledger.Part
+}
+
+// Plan makes units of the parts that can be merged now. next is when the
+// earliest hold ends by time (wall clock, microseconds); 0: none is held.
+func Plan(st *ledger.State, o Options, in Input) (units []ledger.Unit, next int64) {
+	for _, g := range waiting(st) {
+		switch o.Policy {
+		case PolicyOff:
+			for _, p := range g.parts {
+				units = append(units, PublishUnit(p, in.Draw(), in.Epoch))
+			}
+		case PolicyCheckpoint:
+			for _, same := range byCheckpoint(g.parts) {
+				reason := fmt.Sprintf("checkpoint %d", same[0].Checkpoint)
+				units = appendUnits(units, same, Pack(weights(same), o.FileSize), reason, o, in)
+			}
+		default:
+			held := int64(0)
+			if units, held = planHeld(units, st, g, o, in); held != 0 && (next == 0 || held < next) {
+				next = held
+			}
+		}
+	}
+	return units, next
+}
+
+// waiting are the parts that no unit names (C1), in a stable order (C3).
+func waiting(st *ledger.State) []group {
+	planned := make(map[string]bool, len(st.Parts))
+	for _, u := range st.Units {
+		for _, id := range u.Inputs {
+			planned[id] = true
+		}
+	}
+	parts := make([]*ledger.Part, 0, len(st.Parts))
+	for id, p := range st.Parts {
+		if !planned[id] {
+			parts = append(parts, p)
+		}
+	}
+	slices.SortFunc(parts, func(a, b *ledger.Part) int {
+		return cmp.Or(strings.Compare(a.Table, b.Table), strings.Compare(a.Partition, b.Partition),
+			cmp.Compare(a.Checkpoint, b.Checkpoint), strings.Compare(a.ID, b.ID))
+	})
+	var out []group
+	for i, p := range parts {
+		if i == 0 || p.Table != parts[i-1].Table || p.Partition != parts[i-1].Partition {
+			out = append(out, group{table: p.Table, partition: p.Partition})
+		}
+		g := &out[len(out)-1]
+		g.parts = append(g.parts, p)
+	}
+	return out
+}
+
+func byCheckpoint(parts []*ledger.Part) [][]*ledger.Part {
+	var out [][]*ledger.Part
+	for i, p := range parts {
+		if i == 0 || p.Checkpoint != parts[i-1].Checkpoint {
+			out = append(out, nil)
+		}
+		out[len(out)-1] = append(out[len(out)-1], p)
+	}
+	return out
+}
+
+func weights(parts []*ledger.Part) []int64 {
+	w := make([]int64, len(parts))
+	for i, p := range parts {
+		w[i] = p.Bytes
+	}
+	return w
+}
+
+// planHeld releases a group whole, or those of its bins that are filled. next
+// is when the hold of the rest ends by time; 0: there is no rest.
+func planHeld(units []ledger.Unit, st *ledger.State, g group, o Options, in Input) (_ []ledger.Unit, next int64) {
+	w := weights(g.parts)
+	if reason := release(st, g, o, in); reason != "" {
+		return appendUnits(units, g.parts, Pack(w, o.FileSize), reason, o, in), 0
+	}
+	oldest := g.parts
+	if sum(w) >= o.FileSize {
+		bins := Pack(w, o.FileSize)
+		oldest = nil
+		if last := bins[len(bins)-1]; sumOf(w, last) < o.FileSize {
+			bins = bins[:len(bins)-1]
+			for _, i := range last {
+				oldest = append(oldest, g.parts[i])
+			}
+		}
+		units = appendUnits(units, g.parts, bins, "", o, in)
+	}
+	for i, p := range oldest {
+		if end := p.FirstWrite + o.MaxDelay; i == 0 || end < next {
+			next = end
+		}
+	}
+	return units, next
+}
+
+// release says why a group is to be released whole; "": it is held (C5).
+func release(st *ledger.State, g group, o Options, in Input) string {
+	if in.Flush {
+		if st.InputEnded {
+			return "end of input"
+		}
+		return "drain"
+	}
+	if closed(st, g, in) {
+		return "partition closed"
+	}
+	for _, p := range g.parts {
+		// The other way round too: when the clock was set back, a row from
+		// the future must not wait until then.
+		if age := in.Now - p.FirstWrite; age >= o.MaxDelay || age < -o.MaxDelay {
+			return "max_delay " + duration(o.MaxDelay)
+		}
+	}
+	first := g.parts[0].Checkpoint
+	if n := o.MaxCheckpoints; n > 0 && st.Checkpoint >= first && st.Checkpoint-first+1 >= uint64(n) {
+		return fmt.Sprintf("max_checkpoints %d", n)
+	}
+	return ""
+}
+
+// closed says whether the partition's time is complete for rows that are not
+// late (C6).
+func closed(st *ledger.State, g group, in Input) bool {
+	if in.Closed == nil || g.table != ledger.MainTable {
+		return false
+	}
+	p := st.Partitions[ledger.PartitionKey(g.table, g.partition)]
+	if p == nil || p.AnnouncedCut > 0 && g.parts[0].Checkpoint > p.AnnouncedCut {
+		return false
+	}
+	return in.Closed(p)
+}
+
+// appendUnits makes a unit of each bin; an empty reason says how full it is.
+func appendUnits(units []ledger.Unit, parts []*ledger.Part, bins [][]int, reason string, o Options, in Input) []ledger.Unit {
+	for _, bin := range bins {
+		bits := in.Draw()
+		first := parts[bin[0]]
+		u := ledger.Unit{
+			ID: layout.ID(bits), Table: first.Table, Partition: first.Partition,
+			Inputs: make([]string, 0, len(bin)), Target: layout.PartFile(in.Epoch, bits),
+			Reason: reason, TargetSize: o.FileSize,
+		}
+		mixed, bytes := false, int64(0)
+		for _, i := range bin {
+			p := parts[i]
+			u.Inputs = append(u.Inputs, p.ID)
+			u.Rows += p.Rows
+			u.Checkpoint = max(u.Checkpoint, p.Checkpoint)
+			bytes += p.Bytes
+			mixed = mixed || p.Schema != first.Schema
+		}
+		if u.Reason == "" {
+			u.Reason = "filled: " + size(bytes) + " of " + size(o.FileSize)
+		}
+		if mixed {
+			u.Reason += "; different schemas"
+		}
+		units = append(units, u)
+	}
+	return units
+}
+
+// PublishUnit is a unit that makes one part visible as it is. With policy off
+// a checkpoint carries one for each of its parts.
+func PublishUnit(part *ledger.Part, draw, epoch uint64) ledger.Unit {
+	return ledger.Unit{
+		ID: layout.ID(draw), Table: part.Table, Partition: part.Partition, Inputs: []string{part.ID},
+		Target: layout.PartFile(epoch, draw), Mode: ledger.ModePublish, Reason: "compaction off",
+		TargetSize: part.Bytes, Checkpoint: part.Checkpoint, Rows: part.Rows,
+	}
+}
+
+func sum(w []int64) (n int64) {
+	for _, v := range w {
+		n += v
+	}
+	return n
+}
+
+func sumOf(w []int64, items []int) (n int64) {
+	for _, i := range items {
+		n += w[i]
+	}
+	return n
+}
+
+// size prints bytes for people: MB is 2^20.
+func size(n int64) string {
+	switch {
+	case n >= 1<<20:
+		return fmt.Sprintf("%d MB", (n+1<<19)>>20)
+	case n >= 1<<10:
+		return fmt.Sprintf("%d kB", (n+1<<9)>>10)
+	}
+	return fmt.Sprintf("%d bytes", n)
+}
+
+// duration prints microseconds as 5m, not 5m0s.
+func duration(micros int64) string {
+	s := (time.Duration(micros) * time.Microsecond).String()
+	if strings.HasSuffix(s, "m0s") {
+		s = strings.TrimSuffix(s, "0s")
+	}
+	if strings.HasSuffix(s, "h0m") {
+		s = strings.TrimSuffix(s, "0m")
+	}
+	return s
+}

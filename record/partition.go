@@ -36,8 +36,14 @@ type RouteError struct {
 }
 
 // Partitioner finds the partition of each row of a batch. It numbers the
-// partitions it meets and remembers them until Reset; rows of partitions that
-// are known cost no allocation (R2). Not safe for use by several goroutines.
+// partitions it meets and remembers them until Reset. Not safe for use by
+// several goroutines.
+//
+//   - P1: the same directory has the same number until Reset, whatever values
+//     name it (null, the empty text, the default partition's own name), and no
+//     two directories share one.
+//   - P2: a row whose values are known costs no allocation.
+//   - P3: a row has a number, or a RouteError: never a cut or altered name.
 type Partitioner struct {
 	spec    []layout.Transform
 	names   []string
@@ -166,6 +172,7 @@ func (p *Partitioner) Assign(rec arrow.RecordBatch, out []int32) (bad []RouteErr
 		bad = appendBad(bad, c, arr, p.ids[k])
 	}
 	if len(bad) > 0 {
+		// P3: one error a row, however many of its values are too long.
 		slices.SortStableFunc(bad, func(a, b RouteError) int { return cmp.Compare(a.Row, b.Row) })
 		bad = slices.CompactFunc(bad, func(a, b RouteError) bool { return a.Row == b.Row })
 		for _, e := range bad {

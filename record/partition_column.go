@@ -15,7 +15,7 @@ import (
 )
 
 // values numbers the texts a partition column has had: one number for each
-// directory name.
+// directory name (P1).
 type values struct {
 	name  string // of the partition column
 	ids   map[string]int32
@@ -37,7 +37,7 @@ func (v *values) id(text []byte) int32 {
 	}
 	s := string(text)
 	if v.componentBytes(s) > layout.MaxComponent {
-		return -1 // not remembered: such values may be many
+		return -1 // P3; not remembered: such values may be many
 	}
 	if shown := layout.ValueOrDefault(s); shown != s {
 		id := v.id([]byte(shown))

@@ -522,7 +522,15 @@ func TestBucketHashes(t *testing.T) {
 		{"int 34", hashLong(34), 2017239379},
 		{"date 2017-11-16", hashLong(day("2017-11-16")), -653330422},
 		{"timestamp 2017-11-16T22:31:08", hashLong(time.Date(2017, 11, 16, 22, 31, 8, 0, time.UTC).UnixMicro()), -2047944441},
-		{"string iceberg", hashText("iceberg"), 1210000089},
+		{"string iceberg", hash("iceberg"), 1210000089},
+		{"binary 00 01 02 03", hash([]byte{0, 1, 2, 3}), -188683207},
+		{"fixed 00 01 02 03", hash("\x00\x01\x02\x03"), -188683207},
+		// Of the algorithm itself: every length of tail.
+		{"nothing", hash(""), 0},
+		{"hello", hash("hello"), 0x248bfa47},
+		{"hello, world", hash("hello, world"), 0x149bbb7f},
+		{"19 Jan 2038 at 3:14:07 AM", hash("19 Jan 2038 at 3:14:07 AM"), -0x1ce17590},
+		{"The quick brown fox jumps over the lazy dog.", hash("The quick brown fox jumps over the lazy dog."), -0x2a3b7404},
 		{"decimal 14.20", hashDecimal(decimal128.FromI64(1420)), -500754589},
 	} {
 		if int32(c.got) != c.want {
@@ -538,7 +546,7 @@ func TestBucketHashes(t *testing.T) {
 		mask := new(big.Int).Lsh(big.NewInt(1), uint(8*width))
 		bytes := make([]byte, width)
 		new(big.Int).Mod(least, mask).FillBytes(bytes)
-		if got, want := hashDecimal(decimal128.FromI64(n)), hashText(string(bytes)); got != want {
+		if got, want := hashDecimal(decimal128.FromI64(n)), hash(bytes); got != want {
 			t.Errorf("decimal %d: not the hash of % x", n, bytes)
 		}
 	}

@@ -324,7 +324,7 @@ func (f *FS) SyncDir(dir string) error {
 
 // Lock takes a lock. A lie gives one that excludes nobody.
 func (f *FS) Lock(name string) (io.Closer, error) {
-	l := &lock{fsys: f, inner: nopCloser{}}
+	l := &lock{fsys: f, name: name, inner: nopCloser{}}
 	err := f.do(Op{Kind: storage.OpLock, Name: name}, func(bool) error {
 		inner, err := f.inner.Lock(name)
 		if err == nil {

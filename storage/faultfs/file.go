@@ -1,7 +1,7 @@
 package faultfs
 
 import (
-	"sync"
+	"io"
 
 	"github.com/hivesink/hivesink/storage"
 )
@@ -91,24 +91,27 @@ func (r *reader) ReadAt(p []byte, off int64) (n int, err error) {
 	return n, below
 }
 
-// lock releases what is below once: by its holder or by the crash.
+// lock is released by its holder or by the crash, whichever comes first.
 type lock struct {
 	fsys  *FS
-	inner interface{ Close() error }
-	once  sync.Once
-	err   error
+	name  string
+	inner io.Closer
 }
 
+// Close counts as an operation at work, so that a crash waits for it and finds
+// the lock released.
 func (l *lock) Close() error {
-	l.fsys.mu.Lock()
-	dead := l.fsys.dead
-	delete(l.fsys.locks, l)
-	l.fsys.mu.Unlock()
-	if dead {
-		return &storage.Error{Op: storage.OpClose, Name: "lock", Err: ErrCrashed}
+	f := l.fsys
+	f.mu.Lock()
+	if f.dead {
+		f.mu.Unlock()
+		return &storage.Error{Op: storage.OpClose, Name: l.name, Err: ErrCrashed}
 	}
-	l.once.Do(func() { l.err = l.inner.Close() })
-	return l.err
+	delete(f.locks, l)
+	f.inflight++
+	f.mu.Unlock()
+	defer f.leave()
+	return l.inner.Close()
 }
 
 type nopCloser struct{}

@@ -80,7 +80,11 @@ func renameBySteps(oldName, newName string) error {
 	}
 	if info.IsDir() {
 		// rename(2) takes an empty directory's place, which the interface allows.
-		return unix.Rename(oldName, newName)
+		err := unix.Rename(oldName, newName)
+		if _, taken := os.Lstat(newName); err == unix.ENOTDIR && taken == nil {
+			err = unix.EEXIST // how it refuses a file
+		}
+		return err
 	}
 	if err := unix.Link(oldName, newName); err != nil { // EEXIST when taken (S1)
 		return err

@@ -54,15 +54,12 @@ func (m *FS) Crash(mode Mode, seed uint64) *FS {
 	chance := [...]float64{0.1, 0.5, 0.9}[rng.IntN(3)]
 	switch mode {
 	case Everything, EntriesOnly:
-		image.keepPrefix(len(image.log))
+		image.flush()
 	case Ordered:
-		image.keepPrefix(rng.IntN(len(image.log) + 1))
+		prefix := rng.IntN(len(image.log) + 1)
+		image.keep(func(i int) bool { return i < prefix })
 	case Random:
-		for _, c := range image.log {
-			if rng.Float64() < chance && image.tenable(c) {
-				c.settle()
-			}
-		}
+		image.keep(func(int) bool { return rng.Float64() < chance })
 	}
 	image.restart(func(n *inode) []byte {
 		switch mode {
@@ -83,11 +80,13 @@ func (m *FS) Crash(mode Mode, seed uint64) *FS {
 // synced, so that a later Crash of it may still lose it.
 func (m *FS) Kill() *FS { return m.clone() }
 
-// keepPrefix makes the first k changes durable and forgets the others.
-func (m *FS) keepPrefix(k int) {
-	m.log = m.log[:k]
-	for _, c := range m.log {
-		m.commit(c)
+// keep makes the chosen pending changes durable, as far as the image can hold
+// them.
+func (m *FS) keep(chosen func(i int) bool) {
+	for i, c := range m.log {
+		if chosen(i) && m.tenable(c) {
+			c.settle()
+		}
 	}
 }
 

@@ -60,22 +60,26 @@ func (m *FS) syncDir(dir *inode) {
 }
 
 // commit makes a change durable, and with it what it cannot do without: an
-// entry holds one inode and a tree has no rings, so whoever is in the way must
-// have moved on by an earlier change, which becomes durable first. Each such
-// change has a lower number; that ends the recursion.
+// entry holds one inode, so what came and went under this name before becomes
+// durable first, and so does what left a directory that is now removed. Each
+// such change has a lower number; that ends the recursion.
 func (m *FS) commit(c *change) {
 	if c.done {
 		return
 	}
 	c.done = true
-	if occupant := c.occupant(); occupant != nil {
-		m.commitLast(occupant, c.seq)
-	}
+	flushes := m.flushes
+	m.commitBefore(c.seq, func(e *change) bool {
+		if c.to.dir == nil {
+			return e.node != c.node && (e.from.dir == c.node || e.to.dir == c.node)
+		}
+		return e.from == c.to || e.to == c.to
+	})
 	if c.makesRing() {
-		m.commitBefore(c.seq, func(*change) bool { return true })
+		m.flush()
 	}
-	if c.node.isDir && c.to.dir == nil {
-		m.emptied(c.node, c.seq)
+	if m.flushes != flushes {
+		return // all is durable, c and what came after it
 	}
 	c.settle()
 	m.overtake(c.node, c.seq)
@@ -116,8 +120,8 @@ func (c *change) occupant() *inode {
 	return o
 }
 
-// makesRing: a directory would come to lie within itself, because the change
-// that took its new parent out of it is not durable.
+// makesRing: a directory would come to lie within itself, because a change that
+// took one of its new parents out of it is not durable.
 func (c *change) makesRing() bool {
 	for d := c.to.dir; d != nil; d = d.durableAt.dir {
 		if d == c.node {
@@ -125,16 +129,6 @@ func (c *change) makesRing() bool {
 		}
 	}
 	return false
-}
-
-// commitLast makes the last change of n before seq durable.
-func (m *FS) commitLast(n *inode, seq int64) {
-	for i := len(m.log) - 1; i >= 0; i-- {
-		if c := m.log[i]; c.seq < seq && !c.done && (c.node == n || c.victim == n) {
-			m.commit(c)
-			return
-		}
-	}
 }
 
 func (m *FS) commitBefore(seq int64, which func(*change) bool) {
@@ -145,12 +139,31 @@ func (m *FS) commitBefore(seq int64, which func(*change) bool) {
 	}
 }
 
-// emptied: a directory can only be removed when nothing is in it, so what left
-// it has left it durably, and what came and went in it does not matter.
-func (m *FS) emptied(dir *inode, seq int64) {
-	m.commitBefore(seq, func(c *change) bool {
-		return c.node != dir && (c.from.dir == dir || c.to.dir == dir)
-	})
+// flush makes everything durable. It is what is left when directories that
+// took turns in lying within each other were synced in an order that no partial
+// result satisfies.
+func (m *FS) flush() {
+	m.flushes++
+	for _, c := range m.log {
+		c.done = true
+		c.node.settleAt(place{})
+		if c.victim != nil {
+			c.victim.settleAt(place{})
+		}
+	}
+	m.root.flush()
+}
+
+func (n *inode) flush() {
+	n.durableAt = n.at
+	if !n.isDir {
+		return
+	}
+	n.durable = make(map[string]*inode, len(n.entries))
+	for name, e := range n.entries {
+		n.durable[name] = e
+		e.flush()
+	}
 }
 
 // overtake drops the earlier changes of an inode whose later place is durable;

@@ -43,6 +43,8 @@ type FS struct {
 	seq  int64     // last change
 	log  []*change // those not yet durable, in order
 	used int64     // bytes in files that are linked or open
+
+	flushes int // see flush
 }
 
 var _ storage.FS = (*FS)(nil)
@@ -215,6 +217,9 @@ func (m *FS) Rename(oldName, newName string) error {
 }
 
 func (m *FS) rename(oldName, newName string) error {
+	if err := storage.CheckName(newName); err != nil {
+		return err
+	}
 	n, err := m.lookup(oldName)
 	if err != nil {
 		return err

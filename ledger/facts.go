@@ -144,6 +144,9 @@ type Partition struct {
 	AnnouncedRows  int64  `json:"announced_rows,omitempty"`
 	AnnouncedBytes int64  `json:"announced_bytes,omitempty"`
 	AnnouncedTime  int64  `json:"announced_time,omitempty"`
+	// Registered: the catalogue knows the partition, announced or only
+	// registered (Announced.Register).
+	Registered bool `json:"registered,omitempty"`
 }
 
 // Unannounced says whether the partition has published files that no

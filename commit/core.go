@@ -95,9 +95,9 @@ func (c *Core) Due(st *ledger.State, now int64, flush bool) (due []Announcement,
 		switch {
 		case c.complete(p, key):
 			due = append(due, announcement(p, c.cuts[key].at))
-		case c.o.registers() && p.Announced == 0 && p.Files > 0:
+		case c.o.registers() && !p.Registered && p.Files > 0:
 			a := announcement(p, 0)
-			a.Register = true
+			a.Register, a.Number = true, 0
 			due = append(due, a)
 		}
 	}

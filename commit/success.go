@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path"
+	"slices"
 
 	"github.com/hivesink/hivesink/internal/fault"
 	"github.com/hivesink/hivesink/storage"
@@ -57,11 +58,30 @@ func (s *successFile) Announce(ctx context.Context, as []Announcement) error {
 			break
 		}
 	}
+	s.settle(failures)
 	return failures.Err()
 }
 
+// settle makes durable that the markers have left the staging directory: a
+// rename across directories is durable when both are synced (storage S6). Once
+// for all of them.
+func (s *successFile) settle(failures Failures) {
+	if !slices.Contains(failures, nil) {
+		return
+	}
+	err := s.fs.SyncDir(s.staging())
+	if err == nil {
+		return
+	}
+	for i := range failures {
+		if failures[i] == nil {
+			failures[i] = storage.Classify(&storage.UnsyncedError{Name: s.name, Err: err})
+		}
+	}
+}
+
 // mark puts the success file into dir: durable bytes (none), then the name,
-// then the durable name (A8).
+// then the durable name, but for what settle does (A8).
 func (s *successFile) mark(dir string) error {
 	staged := path.Join(s.staging(), stagedMarker)
 	err := storage.WriteFile(s.fs, staged, nil)
@@ -80,8 +100,6 @@ func (s *successFile) mark(dir string) error {
 	if err := s.fs.Replace(staged, target); err != nil {
 		return s.replaceError(dir, fmt.Errorf("put %s in place: %w", target, err))
 	}
-	// Only the directory the marker is in matters: should the staging
-	// directory still show it after a power cut, it is garbage there.
 	if err := s.fs.SyncDir(dir); err != nil {
 		return storage.Classify(&storage.UnsyncedError{Name: target, Err: err})
 	}

@@ -7,7 +7,7 @@ type Announcement struct {
 	Table     string
 	Partition string   // path, "" when the table has no partition columns
 	Values    []string // of the partition columns, unescaped
-	Number    int64    // 1 for the first announcement
+	Number    int64    // 1 for the first announcement, 0 with Register
 	// Register: only the catalogue is to learn of the partition; its data is
 	// not complete yet.
 	Register bool

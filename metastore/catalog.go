@@ -46,9 +46,11 @@ type Entry struct {
 	NumFiles  int64    `json:"num_files"`
 	NumRows   int64    `json:"num_rows"`
 	TotalSize int64    `json:"total_size"` // bytes
-	// Number counts the announcements; a registration counts as one.
+	// Number counts the announcements. 0: the partition is registered, and
+	// not complete yet; its counts are then not known either.
 	Number int64 `json:"number"`
-	// AnnouncedAt is when that was, wall clock, microseconds since 1970.
+	// AnnouncedAt is the time of the last announcement, wall clock,
+	// microseconds since 1970.
 	AnnouncedAt int64 `json:"announced_at"`
 }
 

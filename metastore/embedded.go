@@ -41,7 +41,7 @@ func (e *Embedded) Partitions(ctx context.Context, table, filter string) ([]Entr
 	}
 	var paths []string
 	for _, p := range e.state.Partitions {
-		if p.Table != table || p.Announced == 0 {
+		if p.Table != table || !listed(p) {
 			continue
 		}
 		match, err := f.Match(p.Path)
@@ -68,11 +68,14 @@ func (e *Embedded) Get(ctx context.Context, table, partition string) (Entry, err
 		return Entry{}, err
 	}
 	p := e.state.Partitions[ledger.PartitionKey(table, partition)]
-	if p == nil || p.Announced == 0 {
+	if p == nil || !listed(p) {
 		return Entry{}, fmt.Errorf("%s.%s, partition %q: %w", e.database, SideName(e.name, table), partition, ErrNoPartition)
 	}
 	return e.entry(p)
 }
+
+// listed says whether the catalogue has learned of p (M1).
+func listed(p *ledger.Partition) bool { return p.Announced > 0 || p.Registered }
 
 // entry is p as its last announcement made it known (M2).
 func (e *Embedded) entry(p *ledger.Partition) (Entry, error) {

@@ -1,0 +1,306 @@
+package commit
+
+import (
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/datadriven"
+
+	"github.com/hivesink/hivesink/ledger"
+)
+
+// script is the table log of a datadriven test, as far as the committer sees
+// it: facts change the state as the ledger's do.
+type script struct {
+	t    *testing.T
+	o    Options
+	core *Core
+	st   *ledger.State
+}
+
+// TestCore runs the scripts. Commands:
+//
+//	options trigger=T delay=D register=first-file   new log, new process
+//	restart now=T [options]   a new process on the same log
+//	checkpoint [watermark=T] [ended] [complete]     lines: ID PARTITION [table=T] [closes=T] [rows=N]
+//	plan                      lines: UNIT ID...
+//	publish now=T             lines: UNIT, or UNIT ID... to plan it first
+//	delete                    lines: UNIT, whose inputs are deleted
+//	due now=T [flush]         what is due
+//	announce now=T [flush]    the same, and it is done
+//	closed                    the partitions whose holds end
+//
+// A time is RFC 3339, or HH:MM:SS of 2026-01-31 UTC.
+func TestCore(t *testing.T) {
+	files, err := filepath.Glob("testdata/core/*")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("scripts: %v %v", files, err)
+	}
+	for _, f := range files {
+		t.Run(filepath.Base(f), func(t *testing.T) {
+			s := &script{t: t}
+			datadriven.RunTest(t, f, func(t *testing.T, d *datadriven.TestData) string {
+				s.t = t
+				return s.run(d)
+			})
+		})
+	}
+}
+
+func (s *script) run(d *datadriven.TestData) string {
+	if d.Cmd != "due" && d.Cmd != "closed" && s.st != nil {
+		s.st.Seq++
+	}
+	switch d.Cmd {
+	case "options":
+		return s.options(d)
+	case "restart":
+		s.set(d)
+		s.core = New(s.o)
+		s.core.Start(s.at(d, "now"))
+	case "checkpoint":
+		s.checkpoint(d)
+	case "plan":
+		for _, line := range lines(d) {
+			s.plan(line)
+		}
+	case "publish":
+		for _, line := range lines(d) {
+			if len(line) > 1 {
+				s.plan(line)
+			}
+			s.publish(s.st.Units[line[0]], s.at(d, "now"))
+		}
+	case "delete":
+		for _, line := range lines(d) {
+			for _, id := range s.st.Units[line[0]].Inputs {
+				delete(s.st.Parts, id)
+			}
+			delete(s.st.Units, line[0])
+		}
+	case "due", "announce":
+		return s.due(d)
+	case "closed":
+		var out []string
+		for _, key := range slices.Sorted(maps.Keys(s.st.Partitions)) {
+			if s.core.Closed(s.st, s.st.Partitions[key]) {
+				out = append(out, key)
+			}
+		}
+		if len(out) == 0 {
+			return "none\n"
+		}
+		return strings.Join(out, "\n") + "\n"
+	default:
+		d.Fatalf(s.t, "unknown command %s", d.Cmd)
+	}
+	return "ok\n"
+}
+
+func (s *script) options(d *datadriven.TestData) string {
+	s.o = Options{Trigger: ProcessTime, Policies: []string{PolicyMetastore, PolicySuccessFile}}
+	s.set(d)
+	s.st = &ledger.State{Watermark: ledger.NoWatermark, Parts: map[string]*ledger.Part{},
+		Units: map[string]*ledger.Unit{}, Partitions: map[string]*ledger.Partition{}}
+	s.core = New(s.o)
+	return "ok\n"
+}
+
+func (s *script) set(d *datadriven.TestData) {
+	for _, a := range d.CmdArgs {
+		switch a.Key {
+		case "trigger":
+			s.o.Trigger = a.Vals[0]
+		case "delay":
+			delay, err := time.ParseDuration(a.Vals[0])
+			if err != nil {
+				d.Fatalf(s.t, "%v", err)
+			}
+			s.o.Delay = delay
+		case "register":
+			s.o.RegisterFirstFile = a.Vals[0] == "first-file"
+		case "policies":
+			s.o.Policies = a.Vals
+		}
+	}
+}
+
+func (s *script) checkpoint(d *datadriven.TestData) {
+	s.st.Checkpoint++
+	s.st.InputEnded, s.st.Complete = d.HasArg("ended"), d.HasArg("complete")
+	if d.HasArg("watermark") {
+		s.st.Watermark = s.at(d, "watermark")
+	}
+	for _, line := range lines(d) {
+		part := &ledger.Part{ID: line[0], Partition: strings.TrimSuffix(line[1], "."), Rows: 10, Bytes: 100, Checkpoint: s.st.Checkpoint}
+		for _, arg := range line[2:] {
+			key, value, _ := strings.Cut(arg, "=")
+			switch key {
+			case "table":
+				part.Table = value
+			case "closes":
+				part.Closes = s.parse(value)
+			case "rows":
+				part.Rows, _ = strconv.ParseInt(value, 10, 64)
+			}
+		}
+		s.st.Parts[part.ID] = part
+		key := ledger.PartitionKey(part.Table, part.Partition)
+		if s.st.Partitions[key] == nil {
+			s.st.Partitions[key] = &ledger.Partition{Table: part.Table, Path: part.Partition, Closes: part.Closes}
+		}
+	}
+}
+
+func (s *script) plan(line []string) {
+	u := &ledger.Unit{ID: line[0], Inputs: line[1:]}
+	for _, id := range u.Inputs {
+		part := s.st.Parts[id]
+		if part == nil {
+			s.t.Fatalf("no part %s", id)
+		}
+		u.Table, u.Partition = part.Table, part.Partition
+		u.Checkpoint = max(u.Checkpoint, part.Checkpoint)
+		u.Rows += part.Rows
+	}
+	s.st.Units[u.ID] = u
+}
+
+func (s *script) publish(u *ledger.Unit, now int64) {
+	u.Published = true
+	p := s.st.Partitions[ledger.PartitionKey(u.Table, u.Partition)]
+	p.Files++
+	p.Rows += u.Rows
+	p.Bytes += 100 * int64(len(u.Inputs))
+	if p.FirstPublished == 0 {
+		p.FirstPublished = now
+	}
+	s.st.PublishedFiles++
+	s.st.PublishedRows += u.Rows
+}
+
+// due prints what is due; announce applies the facts too.
+func (s *script) due(d *datadriven.TestData) string {
+	now := s.at(d, "now")
+	due, next := s.core.Due(s.st, now, d.HasArg("flush"))
+	again, next2 := s.core.Due(s.st, now, d.HasArg("flush"))
+	if fmt.Sprint(due, next) != fmt.Sprint(again, next2) {
+		s.t.Fatalf("asked again, got %v %d, was %v %d", again, next2, due, next)
+	}
+	var out strings.Builder
+	for _, a := range due {
+		what := fmt.Sprintf("announce %s cut=%d", ledger.PartitionKey(a.Table, a.Partition), a.Cut)
+		if a.Register {
+			what = "register " + ledger.PartitionKey(a.Table, a.Partition)
+		}
+		fmt.Fprintf(&out, "%s number=%d files=%d rows=%d bytes=%d values=%q\n", what, a.Number, a.Files, a.Rows, a.Bytes, a.Values)
+		s.check(&a)
+		if d.Cmd == "announce" {
+			s.apply(a.Fact(now))
+		}
+	}
+	if len(due) == 0 {
+		out.WriteString("nothing\n")
+	}
+	if next != 0 {
+		fmt.Fprintf(&out, "next %s\n", time.UnixMicro(next).UTC().Format("15:04:05.000000"))
+	}
+	return out.String()
+}
+
+// check holds an announcement against A1 and A3.
+func (s *script) check(a *Announcement) {
+	if a.Register {
+		return
+	}
+	if a.Cut > s.st.Checkpoint {
+		s.t.Errorf("A1: %s is cut at %d, the last checkpoint is %d", a.Partition, a.Cut, s.st.Checkpoint)
+	}
+	visible := map[string]bool{}
+	for _, u := range s.st.Units {
+		for _, id := range u.Inputs {
+			visible[id] = u.Published
+		}
+	}
+	for id, part := range s.st.Parts {
+		if part.Table == a.Table && part.Partition == a.Partition && part.Checkpoint <= a.Cut && !visible[id] {
+			s.t.Errorf("A1: %s is announced up to %d before part %s of checkpoint %d", a.Partition, a.Cut, id, part.Checkpoint)
+		}
+	}
+	p := s.st.Partitions[ledger.PartitionKey(a.Table, a.Partition)]
+	if p.Announced > 0 && p.AnnouncedFiles == a.Files {
+		s.t.Errorf("A3: %s is announced again with nothing new", a.Partition)
+	}
+}
+
+func (s *script) apply(f ledger.Announced) {
+	p := s.st.Partitions[ledger.PartitionKey(f.Table, f.Partition)]
+	p.Registered = true
+	if f.Register {
+		return
+	}
+	if f.Number != p.Announced+1 {
+		s.t.Errorf("%s: announcement %d follows %d", f.Partition, f.Number, p.Announced)
+	}
+	p.Announced, p.AnnouncedTime = f.Number, f.Time
+	p.AnnouncedCut, p.AnnouncedFiles, p.AnnouncedRows, p.AnnouncedBytes = f.Cut, f.Files, f.Rows, f.Bytes
+	p.FirstPublished = 0
+}
+
+func (s *script) at(d *datadriven.TestData, key string) int64 {
+	var text string
+	d.ScanArgs(s.t, key, &text)
+	return s.parse(text)
+}
+
+func (s *script) parse(text string) int64 {
+	if !strings.Contains(text, "T") {
+		text = "2026-01-31T" + text + "Z"
+	}
+	at, err := time.Parse(time.RFC3339Nano, text)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return at.UnixMicro()
+}
+
+func lines(d *datadriven.TestData) (out [][]string) {
+	for line := range strings.SplitSeq(d.Input, "\n") {
+		if f := strings.Fields(line); len(f) > 0 {
+			out = append(out, f)
+		}
+	}
+	return out
+}
+
+// TestIsLate: partition-time alone knows late rows, from the period's end plus
+// delay on (L: at or past, not only past).
+func TestIsLate(t *testing.T) {
+	const hour = int64(3_600_000_000)
+	for _, c := range []struct {
+		name              string
+		o                 Options
+		closes, watermark int64
+		want              bool
+	}{
+		{"before the end", Options{Trigger: PartitionTime}, hour, hour - 1, false},
+		{"at the end", Options{Trigger: PartitionTime}, hour, hour, true},
+		{"within delay", Options{Trigger: PartitionTime, Delay: time.Hour}, hour, 2*hour - 1, false},
+		{"after delay", Options{Trigger: PartitionTime, Delay: time.Hour}, hour, 2 * hour, true},
+		{"no period", Options{Trigger: PartitionTime}, 0, hour, false},
+		{"no watermark", Options{Trigger: PartitionTime}, -hour, ledger.NoWatermark, false},
+		{"before 1970", Options{Trigger: PartitionTime}, -hour, -hour, true},
+		{"a period at the end of time", Options{Trigger: PartitionTime, Delay: time.Hour}, 1<<63 - 2, 1<<63 - 2, false},
+		{"process-time", Options{Trigger: ProcessTime}, hour, hour, false},
+	} {
+		if got := c.o.IsLate(c.closes, c.watermark); got != c.want {
+			t.Errorf("%s: IsLate(%d, %d) = %v, want %v", c.name, c.closes, c.watermark, got, c.want)
+		}
+	}
+}

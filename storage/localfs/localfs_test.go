@@ -63,38 +63,6 @@ func TestRenameNoReplaceIsThere(t *testing.T) {
 	}
 }
 
-// /dev/full is a device of the kernel that is always full.
-func TestDiskFull(t *testing.T) {
-	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	f := &file{f: full, name: "/table/part"}
-	_, err = f.Write([]byte("x"))
-	if !errors.Is(err, storage.ErrNoSpace) || !errors.Is(err, unix.ENOSPC) {
-		t.Fatalf("write: %v, want ErrNoSpace and ENOSPC", err)
-	}
-	if c := fault.ClassOf(storage.Classify(err)); c != fault.Retry {
-		t.Errorf("class is %s, want retry", c)
-	}
-	if !strings.Contains(err.Error(), "write /table/part: ") {
-		t.Errorf("error is %q", err)
-	}
-	// S5: nothing more can be had from it.
-	if _, err := f.Write([]byte("x")); !errors.Is(err, storage.ErrCondemned) {
-		t.Errorf("second write: %v", err)
-	}
-	if err := f.Sync(); !errors.Is(err, storage.ErrCondemned) {
-		t.Errorf("sync: %v", err)
-	}
-	if err := f.Close(); !errors.Is(err, storage.ErrCondemned) {
-		t.Errorf("close: %v", err)
-	}
-	if err := full.Close(); !errors.Is(err, os.ErrClosed) {
-		t.Errorf("the descriptor is still open: %v", err)
-	}
-}
-
 func TestQuota(t *testing.T) {
 	err := wrap(storage.OpWrite, "/f", &os.PathError{Op: "write", Path: "/f", Err: unix.EDQUOT})
 	if !errors.Is(err, storage.ErrNoSpace) || !errors.Is(err, unix.EDQUOT) {

@@ -119,11 +119,6 @@ func (c *Core) passed(st *ledger.State, p *ledger.Partition) bool {
 	return ended(st) || c.byEventTime(p) && c.o.reached(p.Closes, st.Watermark)
 }
 
-// uncovered says whether p has published files that no announcement covers.
-func uncovered(p *ledger.Partition) bool {
-	return p.Unannounced() || p.AnnouncedCut == 0 && p.Files > 0
-}
-
 // look takes a state in: what is in flight, and which cuts it fixes.
 func (c *Core) look(st *ledger.State) {
 	v := version{state: st, seq: st.Seq, checkpoint: st.Checkpoint, parts: len(st.Parts), units: len(st.Units),
@@ -182,7 +177,7 @@ func (c *Core) fix(st *ledger.State, p *ledger.Partition, key string) {
 		}
 		return
 	}
-	if _, flying := c.flight[key]; !flying && !uncovered(p) {
+	if _, flying := c.flight[key]; !flying && !p.Unannounced() {
 		return
 	}
 	_, wasOpen := c.open[key]
@@ -201,7 +196,7 @@ func (c *Core) fix(st *ledger.State, p *ledger.Partition, key string) {
 func (c *Core) candidates(st *ledger.State) []string {
 	var keys []string
 	for key, p := range st.Partitions {
-		if uncovered(p) {
+		if p.Unannounced() {
 			keys = append(keys, key)
 		}
 	}

@@ -44,16 +44,13 @@ func newWalk(t *testing.T, seed uint64) *walk {
 	w := &walk{script: script{t: t}, rng: rand.New(rand.NewPCG(seed, 1)), now: walkHour * 1000, owed: map[string]uint64{}}
 	w.o = Options{Trigger: []string{ProcessTime, PartitionTime}[w.rng.IntN(2)], Policies: []string{PolicyMetastore},
 		Delay: time.Duration(w.rng.IntN(2)) * time.Minute, RegisterFirstFile: w.rng.IntN(2) == 0}
-	w.st = &ledger.State{Watermark: ledger.NoWatermark, Parts: map[string]*ledger.Part{},
-		Units: map[string]*ledger.Unit{}, Partitions: map[string]*ledger.Partition{}}
-	w.core = New(w.o)
+	w.begin()
 	w.core.Start(w.now)
 	return w
 }
 
 func (w *walk) step() {
 	w.now += w.rng.Int64N(20_000_000)
-	w.st.Seq++
 	switch w.rng.IntN(10) {
 	case 0, 1, 2:
 		w.checkpoint(false)
@@ -64,10 +61,7 @@ func (w *walk) step() {
 	case 7:
 		for _, id := range slices.Sorted(maps.Keys(w.st.Units)) {
 			if u := w.st.Units[id]; u.Published && w.rng.IntN(2) == 0 {
-				for _, part := range u.Inputs {
-					delete(w.st.Parts, part)
-				}
-				delete(w.st.Units, id)
+				w.append(&ledger.Record{InputsDeleted: []string{id}})
 			}
 		}
 	case 8:
@@ -82,14 +76,13 @@ func (w *walk) step() {
 }
 
 func (w *walk) checkpoint(last bool) {
-	w.st.Checkpoint++
-	w.st.InputEnded, w.st.Complete = last, last
+	c := &ledger.Checkpoint{Number: w.st.Checkpoint + 1, Watermark: w.st.Watermark, InputEnded: last, Complete: last}
 	if w.rng.IntN(2) == 0 {
-		w.st.Watermark = max(w.st.Watermark, 0) + w.rng.Int64N(walkHour)
+		c.Watermark = max(c.Watermark, 0) + w.rng.Int64N(walkHour)
 	}
 	for range w.rng.IntN(4) {
 		hour := w.rng.Int64N(6)
-		part := &ledger.Part{ID: w.id("p"), Partition: fmt.Sprintf("hr=%d", hour), Closes: (hour + 1) * walkHour, Checkpoint: w.st.Checkpoint, Rows: 1}
+		part := ledger.Part{ID: w.id("p"), Partition: fmt.Sprintf("hr=%d", hour), Closes: (hour + 1) * walkHour, Checkpoint: c.Number, Rows: 1}
 		switch w.rng.IntN(8) {
 		case 0:
 			part.Partition, part.Closes = "hr=__HIVE_DEFAULT_PARTITION__", 0
@@ -98,12 +91,9 @@ func (w *walk) checkpoint(last bool) {
 		case 2:
 			part.Table = ledger.LateTable
 		}
-		w.st.Parts[part.ID] = part
-		key := ledger.PartitionKey(part.Table, part.Partition)
-		if w.st.Partitions[key] == nil {
-			w.st.Partitions[key] = &ledger.Partition{Table: part.Table, Path: part.Partition, Closes: part.Closes}
-		}
+		c.Parts = append(c.Parts, part)
 	}
+	w.append(&ledger.Record{Checkpoint: c})
 }
 
 func (w *walk) id(prefix string) string {
@@ -135,7 +125,11 @@ func (w *walk) planSome() {
 func (w *walk) publishSome(all bool) {
 	for _, id := range slices.Sorted(maps.Keys(w.st.Units)) {
 		if u := w.st.Units[id]; !u.Published && (all || w.rng.IntN(2) == 0) {
-			w.publish(u, w.now)
+			mode := ledger.ModeRewrite
+			if len(u.Inputs) == 1 && w.rng.IntN(2) == 0 {
+				mode = ledger.ModePublish // the part is gone with it
+			}
+			w.publish(u, w.now, mode)
 		}
 	}
 }
@@ -186,8 +180,7 @@ func (w *walk) announce(up bool) {
 		key := ledger.PartitionKey(a.Table, a.Partition)
 		listed[key] = !a.Register
 		if up {
-			w.st.Seq++
-			w.apply(a.Fact(w.now))
+			w.append(&ledger.Record{Announced: []ledger.Announced{a.Fact(w.now)}})
 			if !a.Register {
 				delete(w.owed, key)
 			}
@@ -203,7 +196,6 @@ func (w *walk) announce(up bool) {
 
 // finish ends the input: everything is announced, in one announcement each.
 func (w *walk) finish() {
-	w.st.Seq++
 	w.checkpoint(true)
 	clear(w.owed) // cuts move to the end
 	before := map[string]int64{}
@@ -211,7 +203,6 @@ func (w *walk) finish() {
 		before[key] = p.Announced
 	}
 	for range 200 {
-		w.st.Seq++
 		w.planSome()
 		w.publishSome(false)
 		w.announce(true)

@@ -15,8 +15,7 @@ import (
 	"github.com/hivesink/hivesink/ledger"
 )
 
-// script is the table log of a datadriven test, as far as the committer sees
-// it: facts change the state as the ledger's do.
+// script is the table log of a datadriven test: records applied to a state.
 type script struct {
 	t    *testing.T
 	o    Options
@@ -54,9 +53,6 @@ func TestCore(t *testing.T) {
 }
 
 func (s *script) run(d *datadriven.TestData) string {
-	if d.Cmd != "due" && d.Cmd != "closed" && s.st != nil {
-		s.st.Seq++
-	}
 	switch d.Cmd {
 	case "options":
 		return s.options(d)
@@ -75,14 +71,11 @@ func (s *script) run(d *datadriven.TestData) string {
 			if len(line) > 1 {
 				s.plan(line)
 			}
-			s.publish(s.st.Units[line[0]], s.at(d, "now"))
+			s.publish(s.st.Units[line[0]], s.at(d, "now"), ledger.ModeRewrite)
 		}
 	case "delete":
 		for _, line := range lines(d) {
-			for _, id := range s.st.Units[line[0]].Inputs {
-				delete(s.st.Parts, id)
-			}
-			delete(s.st.Units, line[0])
+			s.append(&ledger.Record{InputsDeleted: line})
 		}
 	case "due", "announce":
 		return s.due(d)
@@ -106,10 +99,23 @@ func (s *script) run(d *datadriven.TestData) string {
 func (s *script) options(d *datadriven.TestData) string {
 	s.o = Options{Trigger: ProcessTime, Policies: []string{PolicyMetastore, PolicySuccessFile}}
 	s.set(d)
-	s.st = &ledger.State{Watermark: ledger.NoWatermark, Parts: map[string]*ledger.Part{},
-		Units: map[string]*ledger.Unit{}, Partitions: map[string]*ledger.Partition{}}
-	s.core = New(s.o)
+	s.begin()
 	return "ok\n"
+}
+
+// begin starts a log and a process.
+func (s *script) begin() {
+	s.st = ledger.NewState()
+	s.append(&ledger.Record{NewEpoch: &ledger.Epoch{Pipeline: "p"}})
+	s.core = New(s.o)
+}
+
+func (s *script) append(r *ledger.Record) {
+	s.t.Helper()
+	r.Seq, r.Epoch = s.st.Seq+1, 1
+	if _, err := s.st.Apply(r, ""); err != nil {
+		s.t.Fatal(err)
+	}
 }
 
 func (s *script) set(d *datadriven.TestData) {
@@ -132,13 +138,12 @@ func (s *script) set(d *datadriven.TestData) {
 }
 
 func (s *script) checkpoint(d *datadriven.TestData) {
-	s.st.Checkpoint++
-	s.st.InputEnded, s.st.Complete = d.HasArg("ended"), d.HasArg("complete")
+	c := &ledger.Checkpoint{Number: s.st.Checkpoint + 1, Watermark: s.st.Watermark, InputEnded: d.HasArg("ended"), Complete: d.HasArg("complete")}
 	if d.HasArg("watermark") {
-		s.st.Watermark = s.at(d, "watermark")
+		c.Watermark = s.at(d, "watermark")
 	}
 	for _, line := range lines(d) {
-		part := &ledger.Part{ID: line[0], Partition: strings.TrimSuffix(line[1], "."), Rows: 10, Bytes: 100, Checkpoint: s.st.Checkpoint}
+		part := ledger.Part{ID: line[0], Partition: strings.TrimSuffix(line[1], "."), Rows: 10, Bytes: 100, Checkpoint: c.Number}
 		for _, arg := range line[2:] {
 			key, value, _ := strings.Cut(arg, "=")
 			switch key {
@@ -150,16 +155,13 @@ func (s *script) checkpoint(d *datadriven.TestData) {
 				part.Rows, _ = strconv.ParseInt(value, 10, 64)
 			}
 		}
-		s.st.Parts[part.ID] = part
-		key := ledger.PartitionKey(part.Table, part.Partition)
-		if s.st.Partitions[key] == nil {
-			s.st.Partitions[key] = &ledger.Partition{Table: part.Table, Path: part.Partition, Closes: part.Closes}
-		}
+		c.Parts = append(c.Parts, part)
 	}
+	s.append(&ledger.Record{Checkpoint: c})
 }
 
 func (s *script) plan(line []string) {
-	u := &ledger.Unit{ID: line[0], Inputs: line[1:]}
+	u := ledger.Unit{ID: line[0], Inputs: line[1:]}
 	for _, id := range u.Inputs {
 		part := s.st.Parts[id]
 		if part == nil {
@@ -169,20 +171,16 @@ func (s *script) plan(line []string) {
 		u.Checkpoint = max(u.Checkpoint, part.Checkpoint)
 		u.Rows += part.Rows
 	}
-	s.st.Units[u.ID] = u
+	s.append(&ledger.Record{Plan: []ledger.Unit{u}})
 }
 
-func (s *script) publish(u *ledger.Unit, now int64) {
-	u.Published = true
-	p := s.st.Partitions[ledger.PartitionKey(u.Table, u.Partition)]
-	p.Files++
-	p.Rows += u.Rows
-	p.Bytes += 100 * int64(len(u.Inputs))
-	if p.FirstPublished == 0 {
-		p.FirstPublished = now
+func (s *script) publish(u *ledger.Unit, now int64, mode string) {
+	s.t.Helper()
+	if u == nil {
+		s.t.Fatal("no such unit")
 	}
-	s.st.PublishedFiles++
-	s.st.PublishedRows += u.Rows
+	s.append(&ledger.Record{Published: []ledger.Published{{Unit: u.ID, Table: u.Table, Path: u.Partition + "/f", Mode: mode,
+		Rows: u.Rows, Bytes: 100 * int64(len(u.Inputs)), Time: now}}})
 }
 
 // due prints what is due; announce applies the facts too.
@@ -202,7 +200,7 @@ func (s *script) due(d *datadriven.TestData) string {
 		fmt.Fprintf(&out, "%s number=%d files=%d rows=%d bytes=%d values=%q\n", what, a.Number, a.Files, a.Rows, a.Bytes, a.Values)
 		s.check(&a)
 		if d.Cmd == "announce" {
-			s.apply(a.Fact(now))
+			s.append(&ledger.Record{Announced: []ledger.Announced{a.Fact(now)}})
 		}
 	}
 	if len(due) == 0 {
@@ -237,20 +235,6 @@ func (s *script) check(a *Announcement) {
 	if p.Announced > 0 && p.AnnouncedFiles == a.Files {
 		s.t.Errorf("A3: %s is announced again with nothing new", a.Partition)
 	}
-}
-
-func (s *script) apply(f ledger.Announced) {
-	p := s.st.Partitions[ledger.PartitionKey(f.Table, f.Partition)]
-	p.Registered = true
-	if f.Register {
-		return
-	}
-	if f.Number != p.Announced+1 {
-		s.t.Errorf("%s: announcement %d follows %d", f.Partition, f.Number, p.Announced)
-	}
-	p.Announced, p.AnnouncedTime = f.Number, f.Time
-	p.AnnouncedCut, p.AnnouncedFiles, p.AnnouncedRows, p.AnnouncedBytes = f.Cut, f.Files, f.Rows, f.Bytes
-	p.FirstPublished = 0
 }
 
 func (s *script) at(d *datadriven.TestData, key string) int64 {

@@ -119,28 +119,54 @@ func weights(parts []*ledger.Part) []int64 {
 // planHeld releases a group whole, or those of its bins that are filled. next
 // is when the hold of the rest ends by time; 0: there is no rest.
 func planHeld(units []ledger.Unit, st *ledger.State, g group, o Options, in Input) (_ []ledger.Unit, next int64) {
-	w := weights(g.parts)
 	if reason := release(st, g, o, in); reason != "" {
-		return appendUnits(units, g.parts, Pack(w, o.FileSize), reason, o, in), 0
+		return appendUnits(units, g.parts, Pack(weights(g.parts), o.FileSize), reason, o, in), 0
 	}
-	oldest := g.parts
-	if sum(w) >= o.FileSize {
-		bins := Pack(w, o.FileSize)
-		oldest = nil
-		if last := bins[len(bins)-1]; sumOf(w, last) < o.FileSize {
-			bins = bins[:len(bins)-1]
-			for _, i := range last {
-				oldest = append(oldest, g.parts[i])
-			}
-		}
-		units = appendUnits(units, g.parts, bins, "", o, in)
-	}
-	for i, p := range oldest {
-		if end := p.FirstWrite + o.MaxDelay; i == 0 || end < next {
+	bins, held := filled(g.parts, o.FileSize)
+	units = appendUnits(units, g.parts, bins, "", o, in)
+	for i, at := range held {
+		if end := g.parts[at].FirstWrite + o.MaxDelay; i == 0 || end < next {
 			next = end
 		}
 	}
 	return units, next
+}
+
+// filled are the bins that make a good file already, and the parts that still
+// wait for company. A part of the target size needs none. Of the others, once
+// they could fill a target, the last bin waits unless it is full, and so does
+// a bin of at most half the target: first-fit leaves one of those when a large
+// part came after small ones, and as it is it would be a small file (C7).
+func filled(parts []*ledger.Part, target int64) (bins [][]int, held []int) {
+	var small []int
+	for i, p := range parts {
+		if p.Bytes >= target {
+			bins = append(bins, []int{i})
+		} else {
+			small = append(small, i)
+		}
+	}
+	w := make([]int64, len(small))
+	for i, at := range small {
+		w[i] = parts[at].Bytes
+	}
+	if sum(w) < target {
+		return bins, small
+	}
+	packed := Pack(w, target)
+	for n, items := range packed {
+		weight := int64(0)
+		for i, item := range items {
+			weight += w[item]
+			items[i] = small[item]
+		}
+		if n == len(packed)-1 && weight < target || weight <= target/2 {
+			held = append(held, items...)
+		} else {
+			bins = append(bins, items)
+		}
+	}
+	return bins, held
 }
 
 // release says why a group is to be released whole; "": it is held (C5).
@@ -224,13 +250,6 @@ func PublishUnit(part *ledger.Part, draw, epoch uint64) ledger.Unit {
 func sum(w []int64) (n int64) {
 	for _, v := range w {
 		n += v
-	}
-	return n
-}
-
-func sumOf(w []int64, items []int) (n int64) {
-	for _, i := range items {
-		n += w[i]
 	}
 	return n
 }

@@ -1,0 +1,365 @@
+package config
+
+import (
+	"github.com/hivesink/hivesink/hivetype"
+	"github.com/hivesink/hivesink/layout"
+)
+
+// The comments of the fields below are the reference that Docs and JSONSchema
+// print (fielddocs.go is generated from them, see generate_test.go). Tags:
+//
+//	yaml     name of the option; "-" is not an option
+//	default  YAML text of the default; without it the default is empty or zero
+//	enum     allowed values, separated by |
+//	min max  limits, included; min ">0" excludes zero
+
+// Config is the whole configuration of a pipeline.
+type Config struct {
+	// Name of the pipeline, and the owner of its table: 1 to 100 letters,
+	// digits, `.`, `_` or `-`. Required.
+	Pipeline string `yaml:"pipeline"`
+	// Local directory of the index and the spool; it may be lost. Created with
+	// mode 0700. Not inside the table's location.
+	StateDir string `yaml:"state_dir" default:"./state"`
+	// Where records come from; exactly one of kafka, files, stdin, datagen.
+	// `run` needs it, the table commands and the library do not.
+	Source *Source `yaml:"source"`
+	// The table that is written.
+	Table Table `yaml:"table"`
+	// When what was read becomes durable.
+	Checkpoint Checkpoint `yaml:"checkpoint"`
+	// How rows are spread over part files.
+	Writer Writer `yaml:"writer"`
+	// When a part file is closed. Every checkpoint closes all of them.
+	Rolling Rolling `yaml:"rolling"`
+	// How small part files become published files.
+	Compaction Compaction `yaml:"compaction"`
+	// When and how a partition is announced.
+	Commit Commit `yaml:"commit"`
+	// The catalogue that learns of partitions.
+	Metastore Metastore `yaml:"metastore"`
+	// What a process may use at most.
+	Limits Limits `yaml:"limits"`
+	// How long the table log keeps what happened, for `log` and `fsck`; 0 keeps
+	// only what is needed to go on.
+	History Duration `yaml:"history" default:"7d" min:"0"`
+	// Metrics, health and the status page.
+	HTTP HTTP `yaml:"http"`
+
+	// Writers names the writers a library user will open; they hold the
+	// watermark until they are opened. Not an option of the file.
+	Writers []string `yaml:"-"`
+	// OnCheckpoint is told after each complete checkpoint what is durable: the
+	// position of each writer by its name. Not an option of the file.
+	OnCheckpoint func(positions map[string]string) `yaml:"-"`
+
+	filled bool             // defaults are in, zero means zero
+	where  map[string]place // place of each option that was given, by path
+}
+
+// Source says where records come from and how they are decoded.
+type Source struct {
+	// Read topics of a Kafka cluster (read-committed).
+	Kafka *Kafka `yaml:"kafka"`
+	// Read files.
+	Files *Files `yaml:"files"`
+	// Read standard input.
+	Stdin *Stdin `yaml:"stdin"`
+	// Make up records, for trials and benchmarks.
+	Datagen *Datagen `yaml:"datagen"`
+	// Format of the records. `parquet` needs the files source; datagen ignores
+	// it.
+	Format string `yaml:"format" default:"json" enum:"json|csv|avro|parquet"`
+	// Details of the csv format.
+	CSV CSV `yaml:"csv"`
+	// How timestamps are written: RFC 3339 text, or a number of seconds,
+	// milli-, micro- or nanoseconds since 1970-01-01 UTC.
+	Timestamps string `yaml:"timestamps" default:"rfc3339" enum:"rfc3339|s|ms|us|ns"`
+	// A longer record is a bad record. At most `limits.memory`.
+	MaxRecord Bytes `yaml:"max_record" default:"1MB" min:">0"`
+	// Readers that work at the same time.
+	Readers int `yaml:"readers" default:"1" min:"1" max:"1024"`
+	// The time of a record, for the watermark.
+	EventTime EventTime `yaml:"event_time"`
+	// What happens to a record that cannot be decoded.
+	BadRecords BadRecords `yaml:"bad_records"`
+	// What the end of a bounded source means: `complete` ends every trigger,
+	// so that all partitions are announced; `triggers` announces only what its
+	// trigger allows. Default: `triggers` for kafka, `complete` for the others.
+	AtEnd string `yaml:"at_end" enum:"complete|triggers"`
+
+	filled bool
+}
+
+// Kafka reads topics of a Kafka cluster. It can be configured and validated;
+// CheckBuild says whether this build can run it.
+type Kafka struct {
+	// Addresses to start from, `host:port`. Required.
+	Brokers []string `yaml:"brokers"`
+	// Topics to read, all partitions. Required.
+	Topics []string `yaml:"topics"`
+	// Group name under which positions are shown to lag tools. Default: the
+	// name of the pipeline.
+	Group string `yaml:"group"`
+	// Where a partition without a position starts: `earliest`, `latest` or an
+	// RFC 3339 time.
+	Start string `yaml:"start" default:"earliest"`
+	// Where to end: `end` (as it is at the start of the run) or an RFC 3339
+	// time. Empty: never.
+	Until string `yaml:"until"`
+
+	filled bool
+}
+
+// Files reads files.
+type Files struct {
+	// Patterns of the files to read (`*`, `?`, `[a-z]`); `.gz` and `.zst` are
+	// decompressed. Relative ones start at the working directory. Required.
+	Paths []string `yaml:"paths"`
+	// Go on reading as files grow and appear. Not in this build.
+	Follow bool `yaml:"follow"`
+}
+
+// Stdin reads standard input. It has no options.
+type Stdin struct{}
+
+// Datagen makes up records.
+type Datagen struct {
+	// Number of records; 0 never ends.
+	Rows int64 `yaml:"rows" default:"1000000" min:"0"`
+	// Records per second; 0 is as fast as possible.
+	Rate int64 `yaml:"rate" min:"0"`
+	// The same seed makes the same records.
+	Seed int64 `yaml:"seed" default:"1"`
+	// Share of the records whose event time is late, 0 to 1.
+	Late float64 `yaml:"late" default:"0.01" min:"0" max:"1"`
+	// How the values of single columns are drawn, by column name.
+	Columns map[string]DatagenColumn `yaml:"columns"`
+
+	filled bool
+}
+
+// DatagenColumn says how the values of a column are drawn.
+type DatagenColumn struct {
+	// Number of different values; 0 leaves it to the type of the column.
+	Values int64 `yaml:"values" min:"0"`
+	// Zipf exponent of their frequencies; 0 draws all alike.
+	Skew float64 `yaml:"skew" min:"0"`
+}
+
+// CSV has the details of the csv format.
+type CSV struct {
+	// The first record names the columns; without it, fields are in the order
+	// of `table.columns`.
+	Header bool `yaml:"header" default:"true"`
+	// Between two fields: one ASCII character.
+	Delimiter string `yaml:"delimiter" default:"\",\""`
+	// Around a field; doubled inside it. One ASCII character, or empty for no
+	// quoting.
+	Quote string `yaml:"quote" default:"'\"'"`
+	// An unquoted field of this text is null.
+	Null string `yaml:"null"`
+}
+
+// EventTime says what the time of a record is.
+type EventTime struct {
+	// A timestamp or date column. Empty: records have no event time.
+	Column string `yaml:"column"`
+	// How much out of order records may be: the watermark stays that far
+	// behind the latest time seen.
+	OutOfOrderness Duration `yaml:"out_of_orderness" default:"30s" min:"0"`
+	// A source partition that is caught up for this long no longer holds the
+	// watermark; 0 lets it hold for ever.
+	IdleTimeout Duration `yaml:"idle_timeout" default:"1m" min:"0"`
+	// A record later than now and this does not advance the watermark.
+	MaxFuture Duration `yaml:"max_future" default:"1h" min:"0"`
+}
+
+// BadRecords says what happens to a record that cannot be decoded.
+type BadRecords struct {
+	// `dead-letter` keeps it in the table `<name>_dead`, `fail` ends the run,
+	// `drop` counts it.
+	Policy string `yaml:"policy" default:"dead-letter" enum:"dead-letter|fail|drop"`
+	// With dead-letter and drop: more than this many in a run end it; 0 allows
+	// none.
+	Limit int64 `yaml:"limit" default:"1000" min:"0"`
+}
+
+// Table is the table that is written.
+type Table struct {
+	// Database of the table: letters, digits, `_`; taken as lower case.
+	Database string `yaml:"database" default:"default"`
+	// Name of the table: letters, digits, `_`; taken as lower case. Required.
+	Name string `yaml:"name"`
+	// Where the table lies: `file://`, `hdfs://` or `s3://`; without a scheme a
+	// local path, relative ones starting at the working directory. Required.
+	Location Location `yaml:"location"`
+	// Columns with Hive types, such as `id bigint` or `id bigint not null`.
+	// Left out, they are read from the metastore (type hive).
+	Columns []hivetype.Field `yaml:"columns"`
+	// Partition columns: the name of a column, or `name: transform`. Transforms:
+	// `date(ts)` 2026-01-31, `year(ts)` 2026, `month(ts)` 01, `day(ts)` 31,
+	// `hour(ts)` 00 to 23, `format(ts, "yyyyMMdd")`, `bucket(16, id)`,
+	// `truncate(4, code)`. Empty: the table is not partitioned.
+	PartitionedBy []layout.Transform `yaml:"partitioned_by"`
+	// IANA zone of the transforms, of partition time, and of timestamps
+	// without an offset.
+	TimeZone string `yaml:"time_zone" default:"UTC"`
+	// Codec of published files.
+	Compression string `yaml:"compression" default:"zstd" enum:"zstd|snappy|gzip|lz4|none"`
+
+	// ColumnText has the columns as they were written, for messages.
+	ColumnText []string `yaml:"-"`
+}
+
+// Checkpoint says when what was read becomes durable.
+type Checkpoint struct {
+	// Time from one checkpoint to the next.
+	Interval Duration `yaml:"interval" default:"30s" min:">0"`
+}
+
+// Writer says how rows are spread over part files.
+type Writer struct {
+	// Send all rows of a partition to one writer: fewer, larger part files, at
+	// the price of a shuffle between readers and writers.
+	ShuffleByPartition bool `yaml:"shuffle_by_partition"`
+}
+
+// Rolling says when a part file is closed.
+type Rolling struct {
+	// Size at which a part file is closed.
+	FileSize Bytes `yaml:"file_size" default:"128MB" min:">0"`
+	// Rows at which a part file is closed; 0 is off.
+	Rows int64 `yaml:"rows" min:"0"`
+	// Age at which a part file is closed.
+	RolloverInterval Duration `yaml:"rollover_interval" default:"30m" min:">0"`
+	// A part file without new rows for this long is closed.
+	InactivityInterval Duration `yaml:"inactivity_interval" default:"10m" min:">0"`
+	// How often age and inactivity are looked at.
+	CheckInterval Duration `yaml:"check_interval" default:"1m" min:">0"`
+}
+
+// Compaction says how small part files become published files.
+type Compaction struct {
+	// false is the same as policy off.
+	Enabled bool `yaml:"enabled" default:"true"`
+	// Size a published file is filled to.
+	FileSize Bytes `yaml:"file_size" default:"128MB" min:">0"`
+	// `hold` packs part files of many checkpoints, `checkpoint` those of each
+	// checkpoint by itself, `off` publishes part files as they are.
+	Policy string `yaml:"policy" default:"hold" enum:"hold|checkpoint|off"`
+	// With policy hold: a row is held back for no longer than this.
+	MaxDelay Duration `yaml:"max_delay" default:"5m" min:">0"`
+	// With policy hold: and for no more checkpoints than this; 0 is no limit.
+	MaxCheckpoints int `yaml:"max_checkpoints" min:"0"`
+	// Units compacted at the same time.
+	Parallelism int `yaml:"parallelism" default:"2" min:"1" max:"256"`
+	// Bytes per second compaction reads at most, all workers together; 0 is no
+	// limit.
+	BytesPerSecond Bytes `yaml:"bytes_per_second" min:"0"`
+}
+
+// Commit says when and how a partition is announced.
+type Commit struct {
+	// `process-time`: a partition is complete some time after its first
+	// publication. `partition-time`: when the watermark has passed the end of
+	// its period; needs `source.event_time.column`.
+	Trigger string `yaml:"trigger" default:"process-time" enum:"process-time|partition-time"`
+	// Time added to the trigger; it counts only while the pipeline runs and is
+	// caught up.
+	Delay Duration `yaml:"delay" min:"0"`
+	// What announcing does, in this order: `metastore`, `success-file`.
+	// (`command` and `webhook` are not in this build.)
+	Policies []string `yaml:"policies" default:"[metastore, success-file]"`
+	// Name of the file that success-file writes; starts with `_` or `.`, so
+	// that readers skip it.
+	SuccessFile string `yaml:"success_file" default:"_SUCCESS"`
+	// A row that comes after its partition's trigger: `append` publishes it and
+	// announces again, `drop` counts it, `side` writes it to the table
+	// `<name>_late`. drop and side need trigger partition-time.
+	Late string `yaml:"late" default:"append" enum:"append|drop|side"`
+	// When the metastore learns of a partition: when it is `complete`, or with
+	// its `first-file`.
+	Register string `yaml:"register" default:"complete" enum:"complete|first-file"`
+	// With partition-time: takes a partition's time from its values, instead of
+	// from the transforms.
+	TimeExtractor *TimeExtractor `yaml:"time_extractor"`
+}
+
+// TimeExtractor takes the time of a partition from its values.
+type TimeExtractor struct {
+	// Text in which `$name` stands for the value of a partition column. Empty:
+	// the value of the first.
+	Pattern string `yaml:"pattern"`
+	// Layout of that text, of yyyy MM dd HH mm ss SSS and quoted text. Empty:
+	// `yyyy-M-d[ H:m:s[.fraction]]`.
+	Formatter string `yaml:"formatter"`
+}
+
+// Metastore is the catalogue that learns of partitions.
+type Metastore struct {
+	// `embedded` keeps the catalogue with the table, `hive` is a Hive Metastore.
+	Type string `yaml:"type" default:"embedded" enum:"embedded|hive"`
+	// Addresses of the Hive Metastore, `thrift://host:port`, separated by
+	// commas. Required for type hive.
+	URI string `yaml:"uri"`
+}
+
+// Limits says what a process may use at most.
+type Limits struct {
+	// Memory for rows in part files and in compaction; the largest or oldest
+	// is flushed when it is reached.
+	Memory Bytes `yaml:"memory" default:"1GB" min:"16MB"`
+	// Part files open at the same time.
+	OpenFiles int `yaml:"open_files" default:"256" min:"4"`
+	// Bytes of hidden files and of the spool; reading slows when it is reached.
+	Staging Bytes `yaml:"staging" default:"20GB" min:">0"`
+	// New partitions within one checkpoint; more stop the run, since a wrong
+	// partition column makes them without end.
+	NewPartitionsPerCheckpoint int `yaml:"new_partitions_per_checkpoint" default:"1000" min:"1"`
+}
+
+// HTTP serves metrics, health and the status page.
+type HTTP struct {
+	// Address to listen on, `host:port`. Empty is off.
+	Listen string `yaml:"listen"`
+}
+
+func (s *Source) markFilled()  { s.filled = true }
+func (k *Kafka) markFilled()   { k.filled = true }
+func (d *Datagen) markFilled() { d.filled = true }
+
+// Names of values, as written in the file.
+const (
+	PolicyHold       = "hold"       // Compaction.Policy
+	PolicyCheckpoint = "checkpoint" // Compaction.Policy
+	PolicyOff        = "off"        // Compaction.Policy
+
+	TriggerProcessTime   = "process-time"   // Commit.Trigger
+	TriggerPartitionTime = "partition-time" // Commit.Trigger
+
+	CommitMetastore   = "metastore"    // Commit.Policies
+	CommitSuccessFile = "success-file" // Commit.Policies
+
+	LateAppend = "append" // Commit.Late
+	LateDrop   = "drop"   // Commit.Late
+	LateSide   = "side"   // Commit.Late
+
+	RegisterComplete  = "complete"   // Commit.Register
+	RegisterFirstFile = "first-file" // Commit.Register
+
+	BadDeadLetter = "dead-letter" // BadRecords.Policy
+	BadFail       = "fail"        // BadRecords.Policy
+	BadDrop       = "drop"        // BadRecords.Policy
+
+	AtEndComplete = "complete" // Source.AtEnd
+	AtEndTriggers = "triggers" // Source.AtEnd
+
+	MetastoreEmbedded = "embedded" // Metastore.Type
+	MetastoreHive     = "hive"     // Metastore.Type
+
+	FormatJSON    = "json"    // Source.Format
+	FormatCSV     = "csv"     // Source.Format
+	FormatAvro    = "avro"    // Source.Format
+	FormatParquet = "parquet" // Source.Format
+)

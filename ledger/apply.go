@@ -7,13 +7,15 @@ import (
 	"github.com/hivesink/hivesink/internal/fault"
 )
 
-// Touched lists what a record changed, for the index.
+// Touched is what a record changed: by key, the entity as it was before, nil
+// when it is new.
 type Touched struct {
-	Sources, Parts, Units, Partitions map[string]bool
-}
+	Sources    map[string]*Source
+	Parts      map[string]*Part
+	Units      map[string]*Unit
+	Partitions map[string]*Partition
 
-func newTouched() Touched {
-	return Touched{make(map[string]bool), make(map[string]bool), make(map[string]bool), make(map[string]bool)}
+	head State // the scalar fields as they were
 }
 
 // NewState is the state before the first record.
@@ -22,7 +24,8 @@ func NewState() *State {
 		Units: make(map[string]*Unit), Partitions: make(map[string]*Partition)}
 }
 
-// Clone copies a state.
+// Clone copies a state. What a part or unit refers to (its sources, its
+// inputs) is shared: nobody changes it.
 func (s *State) Clone() *State {
 	c := *s
 	c.Sources, c.Parts, c.Units, c.Partitions = cloneMap(s.Sources), cloneMap(s.Parts), cloneMap(s.Units), cloneMap(s.Partitions)
@@ -38,183 +41,371 @@ func cloneMap[T any](m map[string]*T) map[string]*T {
 	return out
 }
 
-// Apply is the one place where a record changes the state. It refuses a record
-// that cannot follow; the state is then unusable.
+// Apply is the one place where facts change the state (T6). A record that
+// cannot follow is refused with an error of class Halt and changes nothing.
+// Entities are replaced, never changed in place: a pointer that somebody took
+// out of the state stays as it was.
 func (s *State) Apply(r *Record, checksum string) (Touched, error) {
-	t := newTouched()
-	if r.Seq != s.Seq+1 {
-		return t, contradiction(r, "it follows record %d", s.Seq)
+	a := application{s: s, r: r, touched: Touched{head: s.scalars()}}
+	if err := a.follows(); err != nil {
+		return Touched{}, err
 	}
-	if s.Seq > 0 && r.Previous != s.Checksum {
-		return t, contradiction(r, "its predecessor's checksum is %.12s…, record %d has %.12s…", r.Previous, s.Seq, s.Checksum)
-	}
-	if r.Epoch < s.Epoch {
-		return t, contradiction(r, "it is of epoch %d, after epoch %d", r.Epoch, s.Epoch)
-	}
-	if r.Epoch > s.Epoch && r.NewEpoch == nil {
-		return t, contradiction(r, "epoch %d was never opened", r.Epoch)
-	}
-	steps := []func(*Record, *Touched) error{s.applyEpoch, s.applyCheckpoint, s.applyPlan, s.applyPublished, s.applyDeleted, s.applyAnnounced}
+	// Facts of one record apply in the order of its fields.
+	steps := []func() error{a.newEpoch, a.checkpoint, a.plan, a.published, a.inputsDeleted, a.announced, a.released}
 	for _, step := range steps {
-		if err := step(r, &t); err != nil {
-			return t, err
+		if err := step(); err != nil {
+			s.revert(a.touched)
+			return Touched{}, err
 		}
 	}
-	if r.Released {
-		s.Released = true
-	}
 	s.Seq, s.Checksum, s.Epoch = r.Seq, checksum, r.Epoch
-	return t, nil
+	return a.touched, nil
 }
 
-func contradiction(r *Record, format string, args ...any) error {
-	return fault.New(fault.Halt, "the log is damaged from this record on; nothing was changed", "log record %d: "+format, append([]any{r.Seq}, args...)...)
+// scalars is the state without its maps.
+func (s *State) scalars() State {
+	head := *s
+	head.Sources, head.Parts, head.Units, head.Partitions = nil, nil, nil, nil
+	return head
 }
 
-func (s *State) applyEpoch(r *Record, _ *Touched) error {
-	e := r.NewEpoch
-	if e == nil {
-		return nil
+// revert takes one application back, the last one.
+func (s *State) revert(t Touched) {
+	sources, parts, units, partitions := s.Sources, s.Parts, s.Units, s.Partitions
+	putBack(sources, t.Sources)
+	putBack(parts, t.Parts)
+	putBack(units, t.Units)
+	putBack(partitions, t.Partitions)
+	*s = t.head
+	s.Sources, s.Parts, s.Units, s.Partitions = sources, parts, units, partitions
+}
+
+func putBack[T any](m, before map[string]*T) {
+	for key, v := range before { // each key by itself: the order does not matter
+		if v == nil {
+			delete(m, key)
+		} else {
+			m[key] = v
+		}
 	}
-	if s.Owner.Table != "" && e.Table != s.Owner.Table {
-		return contradiction(r, "it is of table %s, the log of table %s", e.Table, s.Owner.Table)
+}
+
+// application is one record on its way into the state.
+type application struct {
+	s       *State
+	r       *Record
+	touched Touched
+}
+
+// put replaces an entity, or removes it when v is nil, and keeps what was there
+// before the record.
+func put[T any](m map[string]*T, before *map[string]*T, key string, v *T) {
+	if *before == nil {
+		*before = make(map[string]*T)
+	}
+	if _, known := (*before)[key]; !known {
+		(*before)[key] = m[key]
+	}
+	if v == nil {
+		delete(m, key)
+	} else {
+		m[key] = v
+	}
+}
+
+func (a *application) putPartition(p Partition) {
+	put(a.s.Partitions, &a.touched.Partitions, PartitionKey(p.Table, p.Path), &p)
+}
+
+func (a *application) refuse(format string, args ...any) error {
+	return fault.New(fault.Halt, "it contradicts what the table log says; run `hivesink fsck`, nothing was changed",
+		"log record %d: "+format, append([]any{a.r.Seq}, args...)...)
+}
+
+// follows keeps T2.
+func (a *application) follows() error {
+	s, r := a.s, a.r
+	switch {
+	case r.Seq != s.Seq+1:
+		return a.refuse("it does not follow record %d", s.Seq)
+	case r.Previous != s.Checksum:
+		return a.refuse("it follows a record with checksum %q, record %d has %q", r.Previous, s.Seq, s.Checksum)
+	case r.Epoch < s.Epoch:
+		return a.refuse("it is of epoch %d, after one of epoch %d", r.Epoch, s.Epoch)
+	case r.NewEpoch == nil && r.Epoch > s.Epoch:
+		return a.refuse("it is of epoch %d, which was never opened", r.Epoch)
+	case r.NewEpoch == nil && s.Released:
+		return a.refuse("the table was released before")
+	}
+	return nil
+}
+
+func (a *application) newEpoch() error {
+	s, e := a.s, a.r.NewEpoch
+	switch {
+	case e == nil:
+		return nil
+	case a.r.Epoch <= s.Epoch:
+		return a.refuse("epoch %d is opened after epoch %d", a.r.Epoch, s.Epoch)
+	case e.Table == "" || s.Owner.Table != "" && e.Table != s.Owner.Table:
+		return a.refuse("table id %q, the log has %q", e.Table, s.Owner.Table)
+	case s.Seq > 0 && e.Pipeline != s.Owner.Pipeline && !s.Released:
+		return a.refuse("pipeline %q takes a table that pipeline %q has not released", e.Pipeline, s.Owner.Pipeline)
 	}
 	s.Owner = *e
 	s.Released = false
 	return nil
 }
 
-func (s *State) applyCheckpoint(r *Record, t *Touched) error {
-	c := r.Checkpoint
+func (a *application) checkpoint() error {
+	s, c := a.s, a.r.Checkpoint
 	if c == nil {
 		return nil
 	}
 	if c.Number != s.Checkpoint+1 {
-		return contradiction(r, "checkpoint %d follows checkpoint %d", c.Number, s.Checkpoint)
+		return a.refuse("checkpoint %d follows checkpoint %d", c.Number, s.Checkpoint)
 	}
-	for name, src := range c.Sources {
-		if old := s.Sources[name]; old != nil && (src.NextRow < old.NextRow || src.Accepted.Rows < old.Accepted.Rows) {
-			return contradiction(r, "source partition %q goes back from row %d to %d", name, old.NextRow, src.NextRow)
+	for _, name := range sortedKeys(c.Sources) {
+		next := c.Sources[name]
+		if err := a.forward(name, s.Sources[name], &next); err != nil {
+			return err
 		}
-		s.Sources[name] = &src
-		t.Sources[name] = true
+		put(s.Sources, &a.touched.Sources, name, &next)
 	}
-	for _, p := range c.Parts {
-		if s.Parts[p.ID] != nil {
-			return contradiction(r, "part %s is there twice", p.ID)
+	for i := range c.Parts {
+		if err := a.addPart(c.Parts[i], c.Number); err != nil {
+			return err
 		}
-		s.Parts[p.ID] = &p
-		t.Parts[p.ID] = true
-		key := PartitionKey(p.Table, p.Partition)
-		if s.Partitions[key] == nil {
-			s.Partitions[key] = &Partition{Table: p.Table, Path: p.Partition}
-		}
-		s.Partitions[key].Closes = max(s.Partitions[key].Closes, p.Closes)
-		t.Partitions[key] = true
 	}
 	s.PartFiles += int64(len(c.Parts))
 	s.Checkpoint, s.Watermark = c.Number, c.Watermark
-	s.InputEnded, s.Complete = c.InputEnded, c.Complete
-	return s.addUnits(r, c.Units, t)
+	s.InputEnded, s.Complete = c.InputEnded, c.Complete // more input takes the end back
+	return a.addUnits(c.Units)
 }
 
-func (s *State) applyPlan(r *Record, t *Touched) error { return s.addUnits(r, r.Plan, t) }
-
-func (s *State) addUnits(r *Record, units []Unit, t *Touched) error {
-	taken := make(map[string]string)
-	for id, u := range s.Units {
-		for _, in := range u.Inputs {
-			taken[in] = id
-		}
+// forward refuses counters that go back: rows would be read twice.
+func (a *application) forward(name string, was, is *Source) error {
+	if was == nil {
+		was = new(Source)
 	}
-	for _, u := range units {
-		if s.Units[u.ID] != nil {
-			return contradiction(r, "unit %s is planned twice", u.ID)
+	counters := []struct {
+		what    string
+		was, is int64
+	}{
+		{"next row", was.NextRow, is.NextRow},
+		{"accepted rows", was.Accepted.Rows, is.Accepted.Rows},
+		{"dead-lettered rows", was.DeadLettered.Rows, is.DeadLettered.Rows},
+		{"dropped rows", was.Dropped.Rows, is.Dropped.Rows},
+		{"skipped rows", was.Skipped.Rows, is.Skipped.Rows},
+	}
+	for _, c := range counters {
+		if c.is < c.was {
+			return a.refuse("source partition %q: %s go back from %d to %d", name, c.what, c.was, c.is)
 		}
-		for _, in := range u.Inputs {
-			if s.Parts[in] == nil {
-				return contradiction(r, "unit %s names part %s, which is not there", u.ID, in)
-			}
-			if other, ok := taken[in]; ok {
-				return contradiction(r, "part %s is in units %s and %s", in, other, u.ID)
-			}
-			taken[in] = u.ID
-		}
-		s.Units[u.ID] = &u
-		t.Units[u.ID] = true
 	}
 	return nil
 }
 
-func (s *State) applyPublished(r *Record, t *Touched) error {
-	for _, f := range r.Published {
-		u := s.Units[f.Unit]
-		if u == nil || u.Published {
-			return contradiction(r, "unit %s was published and is not planned", f.Unit)
+func (a *application) addPart(p Part, checkpoint uint64) error {
+	s := a.s
+	switch {
+	case p.ID == "" || p.Name == "":
+		return a.refuse("a part of partition %q without id or name", p.Partition)
+	case s.Parts[p.ID] != nil:
+		return a.refuse("part %s is there already", p.ID)
+	case p.Epoch != a.r.Epoch:
+		return a.refuse("part %s lies in the staging of epoch %d", p.ID, p.Epoch)
+	case p.Checkpoint != checkpoint:
+		return a.refuse("part %s is of checkpoint %d, not %d", p.ID, p.Checkpoint, checkpoint)
+	}
+	put(s.Parts, &a.touched.Parts, p.ID, &p)
+	next := Partition{Table: p.Table, Path: p.Partition}
+	if known := s.Partitions[PartitionKey(p.Table, p.Partition)]; known != nil {
+		next = *known
+	}
+	next.Closes = max(next.Closes, p.Closes)
+	a.putPartition(next)
+	return nil
+}
+
+func (a *application) plan() error { return a.addUnits(a.r.Plan) }
+
+func (a *application) addUnits(units []Unit) error {
+	if len(units) == 0 {
+		return nil
+	}
+	taken := make(map[string]string)   // part → unit
+	targets := make(map[string]string) // path of a target → unit
+	for id, u := range a.s.Units {
+		targets[targetKey(u)] = id
+		for _, in := range u.Inputs {
+			taken[in] = id
 		}
-		key := PartitionKey(u.Table, u.Partition)
-		p := s.Partitions[key]
+	}
+	for i := range units {
+		u := units[i]
+		if err := a.checkUnit(&u, taken); err != nil {
+			return err
+		}
+		if other, ok := targets[targetKey(&u)]; ok {
+			return a.refuse("units %s and %s have the same target %s", other, u.ID, u.Target)
+		}
+		targets[targetKey(&u)] = u.ID
+		put(a.s.Units, &a.touched.Units, u.ID, &u)
+	}
+	return nil
+}
+
+func targetKey(u *Unit) string { return PartitionKey(u.Table, u.Partition) + "/" + u.Target }
+
+// checkUnit takes the unit's inputs, which must be there and free.
+func (a *application) checkUnit(u *Unit, taken map[string]string) error {
+	switch {
+	case u.ID == "" || u.Target == "" || len(u.Inputs) == 0:
+		return a.refuse("a unit of partition %q without id, target or inputs", u.Partition)
+	case a.s.Units[u.ID] != nil:
+		return a.refuse("unit %s is there already", u.ID)
+	case u.Published:
+		return a.refuse("unit %s is planned as published", u.ID)
+	case u.Mode == ModePublish && len(u.Inputs) != 1:
+		return a.refuse("unit %s is to publish %d inputs as they are", u.ID, len(u.Inputs))
+	}
+	var rows int64
+	for _, in := range u.Inputs {
+		p := a.s.Parts[in]
 		if p == nil {
-			return contradiction(r, "unit %s is of partition %q, which has no part", u.ID, u.Partition)
+			return a.refuse("unit %s takes part %s, which is not there", u.ID, in)
 		}
+		if p.Table != u.Table || p.Partition != u.Partition {
+			return a.refuse("unit %s of partition %q takes part %s of partition %q", u.ID, u.Partition, in, p.Partition)
+		}
+		if other, ok := taken[in]; ok {
+			return a.refuse("units %s and %s both take part %s", other, u.ID, in)
+		}
+		taken[in] = u.ID
+		rows += p.Rows
+	}
+	if rows != u.Rows {
+		return a.refuse("unit %s has %d rows, its inputs have %d", u.ID, u.Rows, rows)
+	}
+	return nil
+}
+
+func (a *application) published() error {
+	s := a.s
+	for i := range a.r.Published {
+		f := &a.r.Published[i]
+		u := s.Units[f.Unit]
+		if u == nil {
+			return a.refuse("unit %s is published and was never planned", f.Unit)
+		}
+		if err := a.checkPublished(u, f); err != nil {
+			return err
+		}
+		p := *s.Partitions[PartitionKey(u.Table, u.Partition)] // its parts made it
 		p.Files++
 		p.Rows += f.Rows
 		p.Bytes += f.Bytes
 		if p.FirstPublished == 0 {
 			p.FirstPublished = f.Time
 		}
-		t.Partitions[key] = true
+		a.putPartition(p)
 		s.PublishedFiles++
 		s.PublishedRows += f.Rows
-		u.Published = true
-		t.Units[u.ID] = true
-		if f.Mode == ModePublish { // the input itself has become the target
-			s.dropUnit(u, t)
-		}
-	}
-	return nil
-}
-
-func (s *State) dropUnit(u *Unit, t *Touched) {
-	for _, in := range u.Inputs {
-		delete(s.Parts, in)
-		t.Parts[in] = true
-	}
-	delete(s.Units, u.ID)
-	t.Units[u.ID] = true
-}
-
-func (s *State) applyDeleted(r *Record, t *Touched) error {
-	for _, id := range r.InputsDeleted {
-		u := s.Units[id]
-		if u == nil || !u.Published {
-			return contradiction(r, "inputs of unit %s are deleted, which is not published", id)
-		}
-		s.dropUnit(u, t)
-	}
-	return nil
-}
-
-func (s *State) applyAnnounced(r *Record, t *Touched) error {
-	for _, a := range r.Announced {
-		key := PartitionKey(a.Table, a.Partition)
-		p := s.Partitions[key]
-		if p == nil {
-			return contradiction(r, "partition %q is announced and was never written", a.Partition)
-		}
-		t.Partitions[key] = true
-		if p.Registered = true; a.Register {
+		if f.Mode == ModePublish { // the input itself has moved: nothing is left to delete
+			a.dropUnit(u)
 			continue
 		}
-		if a.Number != p.Announced+1 {
-			return contradiction(r, "partition %q: announcement %d follows %d", a.Partition, a.Number, p.Announced)
-		}
-		p.Announced, p.AnnouncedCut = a.Number, a.Cut
-		p.AnnouncedFiles, p.AnnouncedRows, p.AnnouncedBytes, p.AnnouncedTime = a.Files, a.Rows, a.Bytes, a.Time
-		if !p.Unannounced() {
-			p.FirstPublished = 0
-		}
+		done := *u
+		done.Published = true
+		put(s.Units, &a.touched.Units, u.ID, &done)
 	}
+	return nil
+}
+
+func (a *application) checkPublished(u *Unit, f *Published) error {
+	path := u.Target
+	if u.Partition != "" {
+		path = u.Partition + "/" + u.Target
+	}
+	switch {
+	case u.Published:
+		return a.refuse("unit %s is published twice", u.ID)
+	case f.Table != u.Table || f.Path != path:
+		return a.refuse("unit %s is published as %q, its target is %q", u.ID, f.Path, path)
+	case f.Mode == ModePublish && len(u.Inputs) != 1:
+		return a.refuse("unit %s: %d inputs are published as they are", u.ID, len(u.Inputs))
+	case f.Rows != u.Rows:
+		return a.refuse("unit %s is published with %d rows, it has %d", u.ID, f.Rows, u.Rows)
+	case !SameLeaves(f.Leaves, u.Inputs):
+		return a.refuse("unit %s is published with parts %v, it has %v", u.ID, f.Leaves, u.Inputs)
+	}
+	return nil
+}
+
+func (a *application) dropUnit(u *Unit) {
+	for _, in := range u.Inputs {
+		put(a.s.Parts, &a.touched.Parts, in, nil)
+	}
+	put(a.s.Units, &a.touched.Units, u.ID, nil)
+}
+
+func (a *application) inputsDeleted() error {
+	for _, id := range a.r.InputsDeleted {
+		u := a.s.Units[id]
+		if u == nil || !u.Published {
+			return a.refuse("the inputs of unit %s are deleted, which is not published", id)
+		}
+		a.dropUnit(u)
+	}
+	return nil
+}
+
+func (a *application) announced() error {
+	for i := range a.r.Announced {
+		f := &a.r.Announced[i]
+		known := a.s.Partitions[PartitionKey(f.Table, f.Partition)]
+		if known == nil {
+			return a.refuse("partition %q is announced and was never written", f.Partition)
+		}
+		p := *known
+		p.Registered = true
+		if !f.Register {
+			if err := a.checkAnnounced(&p, f); err != nil {
+				return err
+			}
+			p.Announced, p.AnnouncedCut, p.AnnouncedTime = f.Number, f.Cut, f.Time
+			p.AnnouncedFiles, p.AnnouncedRows, p.AnnouncedBytes = f.Files, f.Rows, f.Bytes
+			if !p.Unannounced() {
+				p.FirstPublished = 0
+			}
+		}
+		a.putPartition(p)
+	}
+	return nil
+}
+
+func (a *application) checkAnnounced(p *Partition, f *Announced) error {
+	switch {
+	case f.Number != p.Announced+1:
+		return a.refuse("partition %q: announcement %d follows %d", p.Path, f.Number, p.Announced)
+	case f.Cut < p.AnnouncedCut || f.Cut > a.s.Checkpoint:
+		return a.refuse("partition %q is announced up to checkpoint %d, after %d, the last is %d", p.Path, f.Cut, p.AnnouncedCut, a.s.Checkpoint)
+	case f.Files > p.Files || f.Files < p.AnnouncedFiles:
+		return a.refuse("partition %q is announced with %d files, after %d, it has %d", p.Path, f.Files, p.AnnouncedFiles, p.Files)
+	}
+	return nil
+}
+
+// released keeps a pipeline from handing over what it has not published.
+func (a *application) released() error {
+	if !a.r.Released {
+		return nil
+	}
+	if len(a.s.Parts) > 0 || len(a.s.Units) > 0 {
+		return a.refuse("the table is released with %d parts and %d units in flight", len(a.s.Parts), len(a.s.Units))
+	}
+	a.s.Released = true
 	return nil
 }
 

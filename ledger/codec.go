@@ -7,6 +7,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"reflect"
 
 	"github.com/hivesink/hivesink/internal/fault"
 )
@@ -15,61 +17,101 @@ import (
 const formatVersion = 1
 
 // A record or snapshot is one JSON object on one line; its last member is the
-// SHA-256 of all bytes before that member.
+// SHA-256 of all bytes before that member (T1).
 const (
 	sumBefore = `,"checksum":"`
 	sumAfter  = "\"}\n"
+	sumBytes  = len(sumBefore) + 2*sha256.Size + len(sumAfter)
 )
 
-func seal(v any) (data []byte, checksum string, err error) {
-	body, err := json.Marshal(v)
-	if err != nil {
+func sealJSON(v any) (data []byte, checksum string, err error) {
+	var buf bytes.Buffer
+	enc := json.NewEncoder(&buf)
+	enc.SetEscapeHTML(false) // people read it
+	if err := enc.Encode(v); err != nil {
 		return nil, "", err
 	}
-	body = body[:len(body)-1] // without the closing brace
-	sum := sha256.Sum256(body)
-	checksum = hex.EncodeToString(sum[:])
+	body := bytes.TrimSuffix(buf.Bytes(), []byte("}\n"))
+	checksum = checksumOf(body)
 	return append(append(append(body, sumBefore...), checksum...), sumAfter...), checksum, nil
 }
 
-func unseal(data []byte, v any) (checksum string, err error) {
-	tail := len(sumBefore) + 2*sha256.Size + len(sumAfter)
-	if len(data) < tail+1 {
-		return "", errors.New("it is cut short")
+func checksumOf(body []byte) string {
+	sum := sha256.Sum256(body)
+	return hex.EncodeToString(sum[:])
+}
+
+// unsealJSON checks the bytes and decodes them strictly.
+func unsealJSON(data []byte, v any) (checksum string, err error) {
+	if len(data) < sumBytes+1 {
+		return "", fmt.Errorf("it has %d bytes only", len(data))
 	}
-	body := data[:len(data)-tail]
-	end := data[len(data)-tail:]
-	if !bytes.HasPrefix(end, []byte(sumBefore)) || !bytes.HasSuffix(end, []byte(sumAfter)) {
+	body, tail := data[:len(data)-sumBytes], data[len(data)-sumBytes:]
+	checksum = checksumOf(body)
+	if want := sumBefore + checksum + sumAfter; string(tail) != want {
+		if bytes.HasPrefix(tail, []byte(sumBefore)) && bytes.HasSuffix(tail, []byte(sumAfter)) {
+			return "", errors.New("its bytes do not match its checksum")
+		}
 		return "", errors.New("it does not end with a checksum")
 	}
-	checksum = string(end[len(sumBefore) : len(sumBefore)+2*sha256.Size])
-	sum := sha256.Sum256(body)
-	if checksum != hex.EncodeToString(sum[:]) {
-		return "", errors.New("its checksum does not match its bytes")
+	whole := append(body[:len(body):len(body)], '}')
+	var format struct {
+		V int `json:"v"`
 	}
-	dec := json.NewDecoder(bytes.NewReader(append(body[:len(body):len(body)], '}')))
+	if err := json.Unmarshal(whole, &format); err != nil {
+		return "", err
+	}
+	if format.V != formatVersion {
+		return "", fault.New(fault.Halt, "use a newer hivesink", "it has format version %d, this hivesink reads version %d", format.V, formatVersion)
+	}
+	dec := json.NewDecoder(bytes.NewReader(whole))
 	dec.DisallowUnknownFields()
 	if err := dec.Decode(v); err != nil {
 		return "", err
 	}
+	if _, err := dec.Token(); err != io.EOF {
+		return "", errors.New("there is more after the object")
+	}
 	return checksum, nil
 }
 
-// Encode returns a record's bytes and checksum.
-func Encode(r *Record) (data []byte, checksum string, err error) { return seal(r) }
+// Encode returns a record's bytes and checksum. What JSON cannot carry (text
+// that is not UTF-8) is refused: it would come back as something else.
+func Encode(r *Record) (data []byte, checksum string, err error) {
+	data, checksum, err = sealJSON(r)
+	if err != nil {
+		return nil, "", fmt.Errorf("encode log record %d: %w", r.Seq, err)
+	}
+	if !bytes.Contains(data, []byte(`\ufffd`)) {
+		return data, checksum, nil
+	}
+	back := new(Record)
+	if _, err := unsealJSON(data, back); err != nil || !reflect.DeepEqual(r, back) {
+		return nil, "", fault.New(fault.Halt, "rename the source or partition", "log record %d: a name or position in it is not UTF-8 text", r.Seq)
+	}
+	return data, checksum, nil
+}
 
-// Decode reads a record; name is for the error.
+// Decode reads a record and its checksum back, strictly: any changed byte and
+// any unknown member is an error of class Halt. name is for the error.
 func Decode(name string, data []byte) (r *Record, checksum string, err error) {
 	r = new(Record)
-	if checksum, err = unseal(data, r); err != nil {
-		return nil, "", damaged(name, err)
-	}
-	if r.Version != formatVersion {
-		return nil, "", fault.New(fault.Halt, "use a newer hivesink", "log record %s has format version %d, this build reads %d", name, r.Version, formatVersion)
+	if checksum, err = unsealJSON(data, r); err != nil {
+		return nil, "", damaged("record", name, err, "")
 	}
 	return r, checksum, nil
 }
 
-func damaged(name string, err error) error {
-	return fault.Wrap(fault.Halt, "restore the file from a copy; nothing was changed", fmt.Errorf("log record %s is damaged: %w", name, err))
+// damaged says which file is damaged, why, and what depends on it (may be
+// empty).
+func damaged(what, name string, cause error, affected string) error {
+	hint := "restore the file from a copy of the table and start again; nothing was changed"
+	var classed *fault.Error
+	if errors.As(cause, &classed) {
+		hint = "" // the cause has a better one
+	}
+	if affected != "" {
+		affected = "; affected: " + affected
+	}
+	return fault.Wrap(fault.Halt, hint, fmt.Errorf("log %s %s is damaged: %w%s", what, name, cause, affected))
 }

@@ -1,22 +1,35 @@
 package ledger
 
 import (
+	"crypto/sha256"
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"path"
+	"maps"
+	"slices"
+	"strings"
 
+	"github.com/hivesink/hivesink/internal/fault"
 	"github.com/hivesink/hivesink/internal/kv"
-	"github.com/hivesink/hivesink/layout"
 	"github.com/hivesink/hivesink/storage"
 )
 
 // index keeps the state in a local key-value store, so that a restart need not
-// read the log. It is never the only copy of a fact: any doubt rebuilds it.
+// read the whole log. Any doubt about what it holds rebuilds it (T8).
+//
+// Its head comes last in the last transaction of an application: sequence and
+// checksum of the record, and a digest of all entities. A store of which only
+// some transactions were made has entities that do not match the digest.
 type index struct {
-	store kv.Store
-	fresh bool  // everything must be written
-	err   error // it is behind: no more is written until the next Open
+	store   kv.Store
+	rebuild bool              // the store holds nothing of use
+	pending map[string]bool   // keys that differ from the store
+	hashes  map[string]uint64 // of what the store holds, by key
+	digest  uint64            // their sum
+
+	err    error // the last write did not work
+	broken bool  // nothing more is written
 }
 
 const (
@@ -25,145 +38,267 @@ const (
 	prefPart      = "part/"
 	prefUnit      = "unit/"
 	prefPartition = "partition/"
-	batchKeys     = 1000 // of one transaction
+
+	transactionKeys  = 1000
+	transactionBytes = 512 << 10 // well below what Badger takes with its small memtable
 )
 
-// load returns the indexed state when it is one of this log's: same table, and
-// the record it ends with is in the log with the same checksum. Else nil.
+// head is the index's own state, and the scalars of the ledger's.
+type head struct {
+	Version int    `json:"v"`
+	Table   string `json:"table_id"`
+	Digest  uint64 `json:"digest"`
+	State   State  `json:"state"`
+}
+
+func newIndex(store kv.Store) *index {
+	return &index{store: store, rebuild: true, pending: make(map[string]bool), hashes: make(map[string]uint64)}
+}
+
+func hashEntity(key string, value []byte) uint64 {
+	h := sha256.New()
+	fmt.Fprintf(h, "%d:%s", len(key), key)
+	h.Write(value)
+	return binary.LittleEndian.Uint64(h.Sum(nil))
+}
+
+// load returns the indexed state when it is this log's: whole, and its last
+// record is in the log with the same checksum. Else nil, and the next update
+// rebuilds the store.
 func (x *index) load(fs storage.FS, table string) *State {
+	var h head
 	st := NewState()
 	err := x.store.View(func(r kv.Reader) error {
 		data, err := r.Get(keyHead)
 		if err != nil {
 			return err
 		}
-		if err := json.Unmarshal(data, st); err != nil {
+		if err := json.Unmarshal(data, &h); err != nil {
 			return err
 		}
-		st.Sources, st.Parts = make(map[string]*Source), make(map[string]*Part)
-		st.Units, st.Partitions = make(map[string]*Unit), make(map[string]*Partition)
-		return errors.Join(scan(r, prefSource, st.Sources), scan(r, prefPart, st.Parts),
-			scan(r, prefUnit, st.Units), scan(r, prefPartition, st.Partitions))
+		return errors.Join(scan(x, r, prefSource, st.Sources), scan(x, r, prefPart, st.Parts),
+			scan(x, r, prefUnit, st.Units), scan(x, r, prefPartition, st.Partitions))
 	})
-	if err == nil && st.Version == formatVersion && st.Seq > 0 {
-		_, sum, rerr := readRecord(fs, path.Join(logDir(table), layout.LogFile(st.Seq)))
-		if rerr == nil && sum == st.Checksum {
-			return st
-		}
+	whole := err == nil && h.Version == formatVersion && h.Digest == x.digest && h.State.Seq > 0
+	if !whole || !holds(fs, table, h.State.Seq, h.State.Checksum) {
+		x.forget()
+		return nil
 	}
-	x.fresh = true
-	return nil
+	sources, parts, units, partitions := st.Sources, st.Parts, st.Units, st.Partitions
+	*st = h.State
+	st.Sources, st.Parts, st.Units, st.Partitions = sources, parts, units, partitions
+	x.rebuild = false
+	return st
 }
 
-func scan[T any](r kv.Reader, prefix string, into map[string]*T) error {
+// forget makes the next update rebuild the store.
+func (x *index) forget() {
+	x.rebuild, x.digest = true, 0
+	clear(x.hashes)
+	clear(x.pending)
+}
+
+// holds says whether the log has this record, or a snapshot up to just it.
+func holds(fs storage.FS, table string, seq uint64, checksum string) bool {
+	if _, sum, err := readRecord(fs, table, seq); err == nil {
+		return sum == checksum
+	}
+	st, err := readSnapshot(fs, table, seq)
+	return err == nil && st.Checksum == checksum
+}
+
+func scan[T any](x *index, r kv.Reader, prefix string, into map[string]*T) error {
 	return r.Scan(prefix, func(key string, value []byte) error {
 		v := new(T)
 		if err := json.Unmarshal(value, v); err != nil {
 			return err
 		}
-		into[key[len(prefix):]] = v
+		into[strings.TrimPrefix(key, prefix)] = v
+		sum := hashEntity(key, value)
+		x.hashes[key] = sum
+		x.digest += sum
 		return nil
 	})
 }
 
-// change is one key to write; a nil value deletes it.
-type change struct {
-	key   string
-	value any
-}
-
-// update writes what a record changed: absolute values, the head last, so that
-// a crash in between leaves an index that is merely behind.
-func (x *index) update(st *State, t Touched) {
-	if x.err != nil {
+// note remembers what a record changed; nil means all.
+func (x *index) note(t *Touched) {
+	if t == nil {
+		x.forget()
 		return
 	}
-	if x.fresh {
-		if x.err = x.rebuild(st); x.err == nil {
-			x.fresh = false
-		}
+	noteKeys(x.pending, prefSource, t.Sources)
+	noteKeys(x.pending, prefPart, t.Parts)
+	noteKeys(x.pending, prefUnit, t.Units)
+	noteKeys(x.pending, prefPartition, t.Partitions)
+}
+
+func noteKeys[T any](pending map[string]bool, prefix string, keys map[string]T) {
+	for key := range keys { // each key by itself: the order does not matter
+		pending[prefix+key] = true
+	}
+}
+
+// flush writes what was noted. No space (class Retry) is tried again with the
+// next record; after any other error nothing more is written, since what the
+// store holds is unknown, and the next Open looks.
+func (x *index) flush(st *State) {
+	if x.broken {
 		return
 	}
-	var todo []change
-	todo = collect(todo, prefSource, t.Sources, st.Sources)
-	todo = collect(todo, prefPart, t.Parts, st.Parts)
-	todo = collect(todo, prefUnit, t.Units, st.Units)
-	todo = collect(todo, prefPartition, t.Partitions, st.Partitions)
-	x.err = x.write(todo, st)
+	x.err = x.write(st)
+	x.broken = x.err != nil && fault.ClassOf(x.err) != fault.Retry
 }
 
-func collect[T any](todo []change, prefix string, keys map[string]bool, from map[string]*T) []change {
-	for _, k := range sortedKeys(keys) {
-		if v := from[k]; v != nil {
-			todo = append(todo, change{prefix + k, v})
-		} else {
-			todo = append(todo, change{prefix + k, nil})
+func (x *index) write(st *State) error {
+	if x.rebuild {
+		if err := x.empty(); err != nil {
+			return fmt.Errorf("empty the index: %w", err)
 		}
+		noteKeys(x.pending, prefSource, st.Sources)
+		noteKeys(x.pending, prefPart, st.Parts)
+		noteKeys(x.pending, prefUnit, st.Units)
+		noteKeys(x.pending, prefPartition, st.Partitions)
+		x.rebuild = false
 	}
-	return todo
+	keys := slices.Sorted(maps.Keys(x.pending))
+	for last := false; !last; {
+		b, err := x.cut(keys, st)
+		if err != nil {
+			return err
+		}
+		keys = keys[len(b.keys):]
+		if last = len(keys) == 0; last {
+			if err := b.addHead(x, st); err != nil {
+				return err
+			}
+		}
+		if err := x.store.Update(b.write); err != nil {
+			return fmt.Errorf("write record %d to the index: %w", st.Seq, err)
+		}
+		x.took(&b)
+	}
+	clear(x.pending)
+	return nil
 }
 
-// rebuild replaces whatever is in the store. The head goes first and comes
-// last: a store without it is empty.
-func (x *index) rebuild(st *State) error {
-	var todo []change
+// empty removes everything, the head first: a store without it holds nothing.
+func (x *index) empty() error {
 	if err := x.store.Update(func(w kv.Writer) error { return w.Delete(keyHead) }); err != nil {
-		return fmt.Errorf("rebuild the index: %w", err)
+		return err
 	}
+	var keys []string
 	err := x.store.View(func(r kv.Reader) error {
 		return r.Scan("", func(key string, _ []byte) error {
-			todo = append(todo, change{key, nil})
+			keys = append(keys, key)
 			return nil
 		})
 	})
 	if err != nil {
-		return fmt.Errorf("rebuild the index: %w", err)
+		return err
 	}
-	todo = addAll(todo, prefSource, st.Sources)
-	todo = addAll(todo, prefPart, st.Parts)
-	todo = addAll(todo, prefUnit, st.Units)
-	todo = addAll(todo, prefPartition, st.Partitions)
-	return x.write(todo, st)
-}
-
-func addAll[T any](todo []change, prefix string, from map[string]*T) []change {
-	for _, k := range sortedKeys(from) {
-		todo = append(todo, change{prefix + k, from[k]})
-	}
-	return todo
-}
-
-func (x *index) write(todo []change, st *State) error {
-	head := *st
-	head.Sources, head.Parts, head.Units, head.Partitions = nil, nil, nil, nil
-	for len(todo) > 0 {
-		n := min(len(todo), batchKeys)
-		if err := x.store.Update(func(w kv.Writer) error { return put(w, todo[:n]) }); err != nil {
-			return fmt.Errorf("write the index: %w", err)
-		}
-		todo = todo[n:]
-	}
-	if err := x.store.Update(func(w kv.Writer) error { return put(w, []change{{keyHead, &head}}) }); err != nil {
-		return fmt.Errorf("write the index: %w", err)
-	}
-	return nil
-}
-
-func put(w kv.Writer, todo []change) error {
-	for _, c := range todo {
-		if c.value == nil {
-			if err := w.Delete(c.key); err != nil {
-				return err
+	for some := range slices.Chunk(keys, transactionKeys) {
+		err := x.store.Update(func(w kv.Writer) error {
+			for _, key := range some {
+				if err := w.Delete(key); err != nil {
+					return err
+				}
 			}
-			continue
-		}
-		data, err := json.Marshal(c.value)
+			return nil
+		})
 		if err != nil {
 			return err
 		}
-		if err := w.Set(c.key, data); err != nil {
+	}
+	clear(x.hashes)
+	x.digest = 0
+	return nil
+}
+
+// batch is one transaction.
+type batch struct {
+	keys   []string
+	values [][]byte // nil: delete
+	sums   []uint64
+	head   []byte
+	digest uint64 // after it
+}
+
+// cut takes as many keys as go into one transaction.
+func (x *index) cut(keys []string, st *State) (batch, error) {
+	b := batch{digest: x.digest}
+	size := 0
+	for _, key := range keys {
+		if len(b.keys) == transactionKeys || size > transactionBytes {
+			break
+		}
+		value, err := st.entity(key)
+		if err != nil {
+			return b, err
+		}
+		var sum uint64
+		if value != nil {
+			sum = hashEntity(key, value)
+		}
+		b.keys, b.values, b.sums = append(b.keys, key), append(b.values, value), append(b.sums, sum)
+		b.digest += sum - x.hashes[key]
+		size += len(key) + len(value)
+	}
+	return b, nil
+}
+
+func (b *batch) addHead(x *index, st *State) error {
+	data, err := json.Marshal(head{Version: formatVersion, Table: st.Owner.Table, Digest: b.digest, State: st.scalars()})
+	b.head = data
+	return err
+}
+
+func (b *batch) write(w kv.Writer) error {
+	for i, key := range b.keys {
+		if b.values[i] == nil {
+			if err := w.Delete(key); err != nil {
+				return err
+			}
+		} else if err := w.Set(key, b.values[i]); err != nil {
 			return err
 		}
 	}
-	return nil
+	if b.head == nil {
+		return nil
+	}
+	return w.Set(keyHead, b.head)
+}
+
+// took notes what the store holds now.
+func (x *index) took(b *batch) {
+	x.digest = b.digest
+	for i, key := range b.keys {
+		if b.values[i] == nil {
+			delete(x.hashes, key)
+		} else {
+			x.hashes[key] = b.sums[i]
+		}
+	}
+}
+
+// entity is what the index holds of a key, nil when there is none.
+func (s *State) entity(key string) ([]byte, error) {
+	prefix, name, _ := strings.Cut(key, "/")
+	switch prefix + "/" {
+	case prefSource:
+		return encodeEntity(s.Sources[name])
+	case prefPart:
+		return encodeEntity(s.Parts[name])
+	case prefUnit:
+		return encodeEntity(s.Units[name])
+	default:
+		return encodeEntity(s.Partitions[name])
+	}
+}
+
+func encodeEntity[T any](v *T) ([]byte, error) {
+	if v == nil {
+		return nil, nil
+	}
+	return json.Marshal(v)
 }

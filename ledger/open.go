@@ -2,10 +2,14 @@ package ledger
 
 import (
 	"context"
+	"crypto/rand"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"path"
+	"strings"
 	"time"
 
 	"github.com/hivesink/hivesink/internal/fault"
@@ -18,97 +22,113 @@ import (
 type Options struct {
 	FS       storage.FS
 	Table    string // absolute root of the table
-	Pipeline string
+	Pipeline string // who wants to own it
 	Host     string // for people
-	Version  string
-	PID      int
-	// Identity must equal what the log has, for the keys in both.
-	Identity      map[string]string
-	StateDir      string   // for messages
-	Index         kv.Store // nil: none
-	Lock          bool     // local disk: the lock decides who owns
-	Now           func() time.Time
-	Random        func() uint64
-	History       time.Duration // how long records are kept
-	SnapshotEvery int           // records; default 64
+	Version  string // of hivesink, for people
+	PID      int    // for people
+	// Identity must equal what the log has, for the keys that both have; the
+	// log keeps the union.
+	Identity map[string]string
+	// StateDir is named in messages only; the caller locks it.
+	StateDir string
+	Index    kv.Store // nil: none. The caller closes it, after the ledger.
+	// Lock: take the lock of the table (local file systems). Without it the
+	// directory rules alone fence.
+	Lock          bool
+	Now           func() time.Time // default time.Now
+	Random        func() uint64    // 64 random bits; default crypto/rand
+	History       time.Duration    // how long records are kept at least; default 7 days
+	SnapshotEvery int              // records; default 64
 }
 
-// Ledger is an open table log: this process owns the table.
-type Ledger struct {
-	o        Options
-	st       *State
-	epoch    uint64
-	dir      string // the random name of our staging directory
-	staging  string
-	lock     io.Closer
-	index    *index
-	places   map[string]string // staged directories of former epochs
-	sealed   uint64            // sequence of our epoch record
-	snapshot uint64            // of the newest snapshot
-	broken   error
-}
+const (
+	defaultHistory       = 7 * 24 * time.Hour
+	defaultSnapshotEvery = 64
+)
 
-func metaDir(table string) string { return path.Join(table, layout.MetaDir) }
-
-// Open takes the ownership of a table, in the order of the numbered steps of
-// the package comment, and adopts what the log names.
-func Open(ctx context.Context, o Options) (*Ledger, error) {
-	if o.SnapshotEvery == 0 {
-		o.SnapshotEvery = 64
+func (o *Options) defaults() error {
+	if err := storage.CheckName(o.Table); err != nil {
+		return fault.New(fault.Config, "give an absolute path", "table root %q: %w", o.Table, err)
 	}
-	l := &Ledger{o: o, places: make(map[string]string)}
-	if err := l.open(ctx); err != nil {
-		if l.lock != nil {
-			err = errors.Join(err, l.lock.Close())
-		}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.Random == nil {
+		o.Random = randomBits
+	}
+	if o.History <= 0 {
+		o.History = defaultHistory
+	}
+	if o.SnapshotEvery <= 0 {
+		o.SnapshotEvery = defaultSnapshotEvery
+	}
+	return nil
+}
+
+func randomBits() uint64 {
+	var b [8]byte
+	_, _ = rand.Read(b[:]) // never fails
+	return binary.LittleEndian.Uint64(b[:])
+}
+
+// Ledger is a table log that this process owns. It serves one goroutine, save
+// for Epoch and Staging.
+type Ledger struct {
+	o       Options
+	st      *State
+	index   *index // nil: none
+	lock    io.Closer
+	epoch   uint64
+	dir     string // name of our directory in epoch-<n>
+	staging string // its full path
+
+	places        map[uint64][]string // staging directories of former epochs
+	sealed        uint64              // sequence of our epoch record
+	snapshotTried uint64              // sequence at the last snapshot, or try
+	upkeep        error               // see UpkeepErr
+	over          error               // not nil: the ledger takes nothing more (T9)
+}
+
+// Open takes the ownership of a table and adopts what its log names, in the
+// order of the steps in the package comment. Errors: class Fenced when another
+// process or pipeline has the table, Halt when only a person can decide.
+func Open(ctx context.Context, o Options) (*Ledger, error) {
+	if err := o.defaults(); err != nil {
 		return nil, err
+	}
+	l := &Ledger{o: o, places: make(map[uint64][]string)}
+	for _, step := range []func() error{l.inspect, l.takeLock, l.recall, l.claim, l.look, l.fence, l.seal, l.adopt} {
+		err := ctx.Err()
+		if err == nil {
+			err = step()
+		}
+		if err != nil {
+			return nil, errors.Join(err, l.unlock())
+		}
 	}
 	return l, nil
 }
 
-func (l *Ledger) open(ctx context.Context) error {
-	st, err := readState(l.o.FS, l.o.Table)
+// inspect is step 0 before the lock: it touches nothing (T4) until it is known
+// that nothing speaks against us, and makes the directories of a new table.
+func (l *Ledger) inspect() error {
+	st, err := replay(l.o.FS, l.o.Table, nil, nil)
 	if err != nil {
 		return err
 	}
 	if err := l.admit(st); err != nil {
 		return err
 	}
-	if st == nil {
-		if err := l.create(); err != nil {
-			return err
-		}
+	if st.Seq > 0 {
+		return nil
 	}
-	if err := l.takeLock(); err != nil {
-		return err
-	}
-	if st, err = l.recall(); err != nil {
-		return err
-	}
-	if err := l.admit(st); err != nil { // it may have changed before we had the lock
-		return err
-	}
-	l.st = st
-	if l.st == nil {
-		l.st = NewState()
-	}
-	steps := []func() error{l.claim, l.look, l.fence, l.seal, l.adopt}
-	for _, step := range steps {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		if err := step(); err != nil {
-			return err
-		}
-	}
-	return nil
+	return l.makeDirectories()
 }
 
-// admit is step 0: may this pipeline have this table at all? It touches
-// nothing.
+// admit says whether this pipeline may have this table at all.
 func (l *Ledger) admit(st *State) error {
-	if st == nil {
-		return nil
+	if st.Seq == 0 {
+		return l.admitNew()
 	}
 	if st.Owner.Pipeline != l.o.Pipeline && !st.Released {
 		return fault.New(fault.Fenced, "run `hivesink drain` with that pipeline's configuration to release the table",
@@ -116,36 +136,65 @@ func (l *Ledger) admit(st *State) error {
 	}
 	for _, k := range sortedKeys(l.o.Identity) {
 		if was, ok := st.Owner.Identity[k]; ok && was != l.o.Identity[k] {
-			return fault.New(fault.Halt, "the source is not the one this table was filled from",
-				"%s is %q, the table log says %q", k, l.o.Identity[k], was)
+			return fault.New(fault.Halt, "the table must go on from the source it was filled from; use a new table for another one",
+				"table %s: %s is %q, the table log has %q", l.o.Table, k, l.o.Identity[k], was)
 		}
 	}
 	return nil
 }
 
-// create makes the directories of a new table. A place with files of others is
-// refused: fsck could prove nothing there.
-func (l *Ledger) create() error {
-	entries, err := l.o.FS.List(l.o.Table)
+// admitNew looks at a place whose log has no record. Files of others would make
+// every later proof impossible, and parts of ours mean that the log was lost.
+func (l *Ledger) admitNew() error {
+	err := storage.Walk(l.o.FS, l.o.Table, func(name string, info storage.Info) error {
+		if layout.Hidden(info.Name) {
+			if info.Dir {
+				return fs.SkipDir
+			}
+			return nil
+		}
+		if info.Dir {
+			return nil
+		}
+		return fault.New(fault.Halt, "give the table an empty location, or move the files away",
+			"%s holds %s, which is in no table log", l.o.Table, name)
+	})
 	if err != nil && !errors.Is(err, storage.ErrNotExist) {
-		return fmt.Errorf("look at the table's location: %w", err)
+		return storage.Classify(fmt.Errorf("look for foreign files: %w", err))
 	}
-	for _, e := range entries {
-		if !layout.Hidden(e.Name) {
-			return fault.New(fault.Halt, "use an empty location, or move the files away",
-				"%s holds %s, which hivesink did not write", l.o.Table, path.Join(l.o.Table, e.Name))
+	err = storage.Walk(l.o.FS, metaDir(l.o.Table), func(name string, _ storage.Info) error {
+		if _, ok := layout.ParseStagedPart(path.Base(name)); !ok {
+			return nil
 		}
+		return fault.New(fault.Halt, "restore the log from a copy of the table, or remove the directory to give up the rows in it",
+			"the table log %s is gone, and %s was made under it", logDir(l.o.Table), name)
+	})
+	if err != nil && !errors.Is(err, storage.ErrNotExist) {
+		return storage.Classify(fmt.Errorf("look for parts of a lost log: %w", err))
 	}
+	return nil
+}
+
+// makeDirectories makes what a new table needs. Levels that a killed process
+// has made are as good as new ones only when they are synced as well, and which
+// they are nobody knows: all of them.
+func (l *Ledger) makeDirectories() error {
 	root := l.o.Table
-	for {
-		ok, err := storage.Exists(l.o.FS, root)
+	for root != "/" {
+		there, err := storage.Exists(l.o.FS, root)
 		if err != nil {
-			return fmt.Errorf("look at the table's location: %w", err)
+			return storage.Classify(fmt.Errorf("look for the table's directory: %w", err))
 		}
-		if ok || root == "/" {
+		if there {
 			break
 		}
 		root = path.Dir(root)
+	}
+	for dir := root; dir != "/"; dir = path.Dir(dir) {
+		// What we may not sync, we have not made.
+		if err := l.o.FS.SyncDir(path.Dir(dir)); err != nil && !errors.Is(err, storage.ErrPermission) {
+			return storage.Classify(fmt.Errorf("make the table's directory durable: %w", err))
+		}
 	}
 	if err := storage.MkdirAllSync(l.o.FS, root, logDir(l.o.Table)); err != nil {
 		return storage.Classify(fmt.Errorf("make the table's directories: %w", err))
@@ -157,258 +206,94 @@ func (l *Ledger) takeLock() error {
 	if !l.o.Lock {
 		return nil
 	}
-	name := path.Join(metaDir(l.o.Table), "lock")
-	lock, err := l.o.FS.Lock(name)
-	if errors.Is(err, storage.ErrLocked) {
-		return fault.Wrap(fault.Fenced, "one process owns a table; stop the other one first", fmt.Errorf("table %s is in use: %w", l.o.Table, err))
-	}
+	lock, err := l.o.FS.Lock(path.Join(metaDir(l.o.Table), layout.LockFile))
 	if err != nil {
-		return fmt.Errorf("lock the table: %w", err)
+		return storage.Classify(fmt.Errorf("own table %s: %w", l.o.Table, err))
 	}
 	l.lock = lock
 	return nil
 }
 
-// recall reads the state: from the index where that is of this log, else from
-// the log alone.
-func (l *Ledger) recall() (*State, error) {
-	if l.o.Index == nil {
-		return readState(l.o.FS, l.o.Table)
+func (l *Ledger) unlock() error {
+	if l.lock == nil {
+		return nil
 	}
-	l.index = &index{store: l.o.Index}
-	known := l.index.load(l.o.FS, l.o.Table)
-	if known != nil {
-		files, err := list(l.o.FS, l.o.Table)
-		if err != nil {
-			return nil, fmt.Errorf("list the table log: %w", err)
-		}
-		return files.replay(l.o.FS, l.o.Table, known)
-	}
-	return readState(l.o.FS, l.o.Table)
+	err := l.lock.Close()
+	l.lock = nil
+	return err
 }
 
-// claim is step 1: a fresh directory renamed to the next epoch's name; of all
-// claimants of a number one wins.
-func (l *Ledger) claim() error {
-	meta := metaDir(l.o.Table)
-	l.dir = layout.ID(l.o.Random())
-	fresh := path.Join(meta, "claim-"+l.dir)
-	if err := l.o.FS.Mkdir(fresh); err != nil {
-		return storage.Classify(fmt.Errorf("claim the table: %w", err))
+// recall reads the state, from the index on where that is good, and repeats
+// step 0: all may have changed before we had the lock.
+func (l *Ledger) recall() (err error) {
+	if l.o.Index != nil {
+		l.index = newIndex(l.o.Index)
+		l.st = l.index.load(l.o.FS, l.o.Table)
 	}
-	if err := l.o.FS.Mkdir(path.Join(fresh, l.dir)); err != nil {
-		return storage.Classify(fmt.Errorf("claim the table: %w", err))
-	}
-	if err := l.o.FS.SyncDir(fresh); err != nil {
-		return fmt.Errorf("claim the table: %w", err)
-	}
-	for {
-		highest, err := l.highest()
-		if err != nil {
-			return err
-		}
-		l.epoch = highest + 1
-		err = l.o.FS.Rename(fresh, path.Join(meta, layout.EpochDir(l.epoch)))
-		if errors.Is(err, storage.ErrExist) {
-			continue
-		}
-		if errors.Is(err, storage.ErrNotExist) {
-			return l.fencedOff("its claim was removed by another process")
-		}
-		if err != nil {
-			return fmt.Errorf("claim epoch %d: %w", l.epoch, err)
-		}
-		break
-	}
-	l.staging = path.Join(meta, layout.EpochDir(l.epoch), l.dir)
-	return l.syncMeta()
+	return l.readOn()
 }
 
-func (l *Ledger) syncMeta() error {
-	if err := l.o.FS.SyncDir(metaDir(l.o.Table)); err != nil {
-		return fmt.Errorf("sync the table's own directory: %w", err)
-	}
-	return nil
-}
-
-// highest is the highest epoch any directory or the log names.
-func (l *Ledger) highest() (uint64, error) {
-	entries, err := l.o.FS.List(metaDir(l.o.Table))
-	if err != nil {
-		return 0, fmt.Errorf("look for other owners: %w", err)
-	}
-	n := l.st.Epoch
-	for _, e := range entries {
-		if k, ok := layout.ParseEpochDir(e.Name); ok {
-			n = max(n, k)
-		} else if k, ok := layout.ParseFencedDir(e.Name); ok {
-			n = max(n, k)
+// readOn reads what others have appended, and repeats step 0.
+func (l *Ledger) readOn() error {
+	st, err := replay(l.o.FS, l.o.Table, l.st, func(t *Touched) {
+		if l.index != nil {
+			l.index.note(t)
 		}
-	}
-	return n, nil
-}
-
-// look is step 2: whoever sees a higher epoch leaves.
-func (l *Ledger) look() error {
-	n, err := l.highest()
+	})
 	if err != nil {
 		return err
 	}
-	if n > l.epoch {
-		_ = storage.RemoveAll(l.o.FS, path.Dir(l.staging)) // ours, and empty
-		return l.fencedOff(fmt.Sprintf("epoch %d has been claimed", n))
-	}
-	return nil
-}
-
-func (l *Ledger) fencedOff(why string) error {
-	return fault.New(fault.Fenced, "another process has taken the table over", "table %s, epoch %d: %s", l.o.Table, l.epoch, why)
-}
-
-// fence is step 3: every lower epoch's directory is renamed away, so that all
-// paths of its owner lead nowhere.
-func (l *Ledger) fence() error {
-	meta := metaDir(l.o.Table)
-	entries, err := l.o.FS.List(meta)
-	if err != nil {
-		return fmt.Errorf("look for other owners: %w", err)
-	}
-	for _, e := range entries {
-		k, ok := layout.ParseEpochDir(e.Name)
-		if !ok || k >= l.epoch {
-			continue
-		}
-		to := layout.FencedDir(k)
-		for again := 1; ; again++ {
-			err := l.o.FS.Rename(path.Join(meta, e.Name), path.Join(meta, to))
-			if errors.Is(err, storage.ErrExist) {
-				to = layout.FencedDirAgain(k, again)
-				continue
-			}
-			if err != nil && !errors.Is(err, storage.ErrNotExist) { // fenced by another claimant
-				return fmt.Errorf("fence epoch %d: %w", k, err)
-			}
-			break
-		}
-	}
-	if err := l.syncMeta(); err != nil {
-		return err
-	}
-	st, err := l.readOn()
-	if err != nil {
-		return err
-	}
+	l.st = st
 	return l.admit(st)
 }
 
-// readOn reads what others have appended since.
-func (l *Ledger) readOn() (*State, error) {
-	files, err := list(l.o.FS, l.o.Table)
-	if err != nil {
-		return nil, fmt.Errorf("list the table log: %w", err)
-	}
-	st, err := files.replay(l.o.FS, l.o.Table, l.st)
-	if err != nil {
-		return nil, err
-	}
-	l.st = st
-	if st.Seq == 0 {
-		return nil, nil
-	}
-	return st, nil
-}
+// State is what the log says. It belongs to the goroutine that appends and
+// changes with Append; its entities must not be changed.
+func (l *Ledger) State() *State { return l.st }
 
-// seal is step 4: the epoch record. Until it stands nothing is adopted,
-// planned, published or removed.
-func (l *Ledger) seal() error {
-	id := l.st.Owner.Table
-	if id == "" {
-		id = layout.ID(l.o.Random())
-	}
-	for {
-		if l.st.Epoch > l.epoch {
-			return l.fencedOff(fmt.Sprintf("epoch %d owns it", l.st.Epoch))
-		}
-		err := l.append(&Record{NewEpoch: &Epoch{Pipeline: l.o.Pipeline, Table: id, Host: l.o.Host, PID: l.o.PID,
-			Version: l.o.Version, Identity: l.o.Identity, Dir: l.dir}})
-		if errors.Is(err, errTaken) {
-			st, err := l.readOn()
-			if err != nil {
-				return err
-			}
-			if err := l.admit(st); err != nil {
-				return err
-			}
-			if st != nil {
-				id = st.Owner.Table
-			}
-			continue
-		}
-		if err != nil {
-			return err
-		}
-		l.sealed = l.st.Seq
+// Epoch is ours.
+func (l *Ledger) Epoch() uint64 { return l.epoch }
+
+// Staging is the full path of our staging directory. It is never made again:
+// when it is gone, we are fenced.
+func (l *Ledger) Staging() string { return l.staging }
+
+// IndexErr is why the index is behind the log, nil when it is not. Of class
+// Retry (no space) the next record tries again, else the next Open rebuilds.
+func (l *Ledger) IndexErr() error {
+	if l.index == nil {
 		return nil
 	}
+	return l.index.err
 }
 
-// adopt keeps what the log names where it lies and removes the rest of former
-// owners' staging.
-func (l *Ledger) adopt() error {
-	meta := metaDir(l.o.Table)
-	named := make(map[string]bool, len(l.st.Parts))
+// UpkeepErr is why the last snapshot was not made or garbage not removed, nil
+// when all is well. No fact depends on either; it is tried again later.
+func (l *Ledger) UpkeepErr() error { return l.upkeep }
+
+// Close gives the table up. A staging directory that the log does not need is
+// removed; where that does not work the next owner does it.
+func (l *Ledger) Close() error {
+	if l.over == nil && !l.staged(l.epoch) {
+		if storage.RemoveAll(l.o.FS, l.staging) == nil {
+			_ = l.o.FS.Remove(path.Dir(l.staging)) // the next owner sweeps
+		}
+	}
+	l.over = fault.New(fault.Halt, "", "the ledger is closed")
+	return l.unlock()
+}
+
+// staged says whether the log names a part in the staging of this epoch.
+func (l *Ledger) staged(epoch uint64) bool {
 	for _, p := range l.st.Parts {
-		named[fmt.Sprintf("%d/%s", p.Epoch, p.Name)] = true
-	}
-	entries, err := l.o.FS.List(meta)
-	if err != nil {
-		return fmt.Errorf("look for leftovers: %w", err)
-	}
-	for _, e := range entries {
-		full := path.Join(meta, e.Name)
-		if n, ok := layout.ParseFencedDir(e.Name); ok {
-			if err := l.sweep(full, n, named); err != nil {
-				return storage.Classify(fmt.Errorf("remove leftovers of epoch %d: %w", n, err))
-			}
-		} else if len(e.Name) > 6 && e.Name[:6] == "claim-" {
-			if err := storage.RemoveAll(l.o.FS, full); err != nil {
-				return storage.Classify(fmt.Errorf("remove an abandoned claim: %w", err))
-			}
+		if p.Epoch == epoch {
+			return true
 		}
 	}
-	return nil
+	return false
 }
 
-func (l *Ledger) sweep(dir string, epoch uint64, named map[string]bool) error {
-	subs, err := l.o.FS.List(dir)
-	if err != nil {
-		return err
-	}
-	kept := false
-	for _, s := range subs {
-		sub := path.Join(dir, s.Name)
-		files, err := l.o.FS.List(sub)
-		if err != nil {
-			return err
-		}
-		left := 0
-		for _, f := range files {
-			if named[fmt.Sprintf("%d/%s", epoch, f.Name)] {
-				left++
-				continue
-			}
-			if err := storage.RemoveAll(l.o.FS, path.Join(sub, f.Name)); err != nil {
-				return err
-			}
-		}
-		if left > 0 {
-			kept = true
-		} else if err := l.o.FS.Remove(sub); err != nil {
-			return err
-		}
-	}
-	if kept {
-		return nil
-	}
-	return l.o.FS.Remove(dir)
-}
+// claimPrefix begins the name of a directory on its way to be epoch-<n>.
+const claimPrefix = "claim-"
+
+func isClaim(name string) bool { return strings.HasPrefix(name, claimPrefix) }

@@ -4,106 +4,172 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
+	"sync"
 
 	"github.com/dgraph-io/badger/v4"
 	"github.com/dgraph-io/badger/v4/options"
-	"golang.org/x/sys/unix"
 
 	"github.com/hivesink/hivesink/internal/fault"
+	"github.com/hivesink/hivesink/storage/localfs"
 )
 
-// minFree is the free space below which nothing is written: Badger maps its
-// files and dies by SIGBUS on a full disk.
+// minFree is the free space, in bytes, below which Badger is not touched (K2):
+// a full memtable, its flush and a compaction fit in it.
 const minFree = 64 << 20
 
-// Badger is a Store on disk.
+// Sizes of Badger's files, in bytes.
+const (
+	memTableSize = 8 << 20
+	valueLogSize = 16 << 20
+)
+
+// Badger is a Store on disk. It is safe for concurrent use.
 type Badger struct {
-	db  *badger.DB
-	dir string
+	dir  string
+	free func(dir string) (uint64, error)
+
+	mu      sync.RWMutex
+	db      *badger.DB // nil: not opened for lack of space, or closed
+	closed  bool
+	warning error
 }
 
-// OpenBadger opens the store in dir, making it when absent. One that cannot be
-// opened (cut short by a kill, a foreign format) is removed and begun anew:
-// what it held can be rebuilt.
-func OpenBadger(dir string) (*Badger, error) {
-	if err := room(dir); err != nil {
+var _ Store = (*Badger)(nil)
+
+// OpenBadger opens the store in dir, making it when absent (0700). One that
+// cannot be opened is begun anew (K3). Without space it is opened by the first
+// Update that finds some (K2); until then it cannot be read.
+func OpenBadger(dir string) (*Badger, error) { return openWith(dir, localfs.Free) }
+
+func openWith(dir string, free func(string) (uint64, error)) (*Badger, error) {
+	b := &Badger{dir: dir, free: free}
+	err := b.ready()
+	if err != nil && fault.ClassOf(err) == fault.Retry {
+		b.warning = err
+		return b, nil
+	}
+	if err != nil {
 		return nil, err
 	}
-	db, err := open(dir)
-	if err != nil {
-		if rerr := os.RemoveAll(dir); rerr != nil {
-			return nil, errors.Join(fmt.Errorf("open the index %s: %w", dir, err), rerr)
-		}
-		if db, err = open(dir); err != nil {
-			return nil, fmt.Errorf("open the index %s: %w", dir, err)
-		}
-	}
-	return &Badger{db: db, dir: dir}, nil
+	return b, nil
 }
 
-func open(dir string) (*badger.DB, error) {
+// Warning says what happened to the store, nil when nothing did: it was begun
+// anew because it could not be opened, or it waits for space.
+func (b *Badger) Warning() error {
+	b.mu.RLock()
+	defer b.mu.RUnlock()
+	return b.warning
+}
+
+// ready checks the free space and opens the store if it is not open.
+func (b *Badger) ready() error {
+	free, err := b.free(b.dir)
+	if err != nil {
+		return fmt.Errorf("look for the free space of the index: %w", err)
+	}
+	if free < minFree {
+		return fault.New(fault.Retry, "free some space or move state_dir; nothing is lost meanwhile",
+			"no space left for the index %s: %d MB free, %d MB needed", b.dir, free>>20, minFree>>20)
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	switch {
+	case b.closed:
+		return badger.ErrDBClosed
+	case b.db != nil:
+		return nil
+	}
+	return b.open()
+}
+
+func (b *Badger) open() error {
+	db, err := open(b.dir)
+	if err == nil {
+		b.db = db
+		return nil
+	}
+	if inUse(err) { // K4
+		return fault.Wrap(fault.Fenced, "stop the other process, or give this one a state_dir of its own",
+			fmt.Errorf("open the index %s: %w", b.dir, err))
+	}
+	b.warning = fmt.Errorf("the index %s could not be opened and is rebuilt from the table log: %w", b.dir, err)
+	// Renamed first: a kill in between must not leave half a store.
+	aside := b.dir + ".damaged"
+	if err := errors.Join(os.RemoveAll(aside), os.Rename(b.dir, aside), os.RemoveAll(aside)); err != nil {
+		return fmt.Errorf("%w; and throw it away: %w", b.warning, err)
+	}
+	if b.db, err = open(b.dir); err != nil {
+		return fmt.Errorf("open a new index %s: %w", b.dir, err)
+	}
+	return nil
+}
+
+// inUse recognises the only error of Badger that speaks of another process; it
+// has no type.
+func inUse(err error) bool { return strings.Contains(err.Error(), "Another process is using") }
+
+// open turns a panic over damaged files into an error.
+func open(dir string) (db *badger.DB, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			db, err = nil, fmt.Errorf("badger panicked: %v", p)
+		}
+	}()
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
 	}
 	return badger.Open(badger.DefaultOptions(dir).
 		WithLogger(nil).
 		WithSyncWrites(true).
-		WithMemTableSize(8 << 20).
+		WithMemTableSize(memTableSize).
 		WithNumMemtables(2).
-		WithValueLogFileSize(16 << 20).
-		WithValueThreshold(64 << 10).
+		WithValueLogFileSize(valueLogSize).
 		WithCompression(options.None).
 		WithBlockCacheSize(0).
 		WithIndexCacheSize(0).
 		WithNumCompactors(2).
+		WithDetectConflicts(false). // there is one writer
+		WithChecksumVerificationMode(options.OnTableAndBlockRead).
+		WithVerifyValueChecksum(true).
 		WithMetricsEnabled(false))
 }
 
-func room(dir string) error {
-	var st unix.Statfs_t
-	for d := dir; ; d = parent(d) {
-		err := unix.Statfs(d, &st)
-		if errors.Is(err, unix.ENOENT) && d != "/" && d != "." {
-			continue
-		}
-		if err != nil {
-			return fmt.Errorf("free space of %s: %w", dir, err)
-		}
-		break
-	}
-	if free := st.Bavail * uint64(st.Bsize); free < minFree {
-		return fault.New(fault.Retry, "free some space, or move state_dir", "%s has %d MB free, the index needs %d MB", dir, free>>20, minFree>>20)
-	}
-	return nil
-}
-
-func parent(d string) string {
-	for i := len(d) - 1; i > 0; i-- {
-		if d[i] == '/' {
-			return d[:i]
-		}
-	}
-	if len(d) > 0 && d[0] == '/' {
-		return "/"
-	}
-	return "."
-}
-
-// View reads.
+// View reads. It fails while the store waits for space.
 func (b *Badger) View(fn func(Reader) error) error {
+	b.mu.RLock()
+	defer b.mu.RUnlock()
+	if b.db == nil {
+		return fmt.Errorf("read the index %s: %w", b.dir, badger.ErrDBClosed)
+	}
 	return b.db.View(func(t *badger.Txn) error { return fn(badgerTxn{t}) })
 }
 
 // Update writes, after a look at the free space.
 func (b *Badger) Update(fn func(Writer) error) error {
-	if err := room(b.dir); err != nil {
+	if err := b.ready(); err != nil {
 		return err
+	}
+	b.mu.RLock()
+	defer b.mu.RUnlock()
+	if b.db == nil {
+		return fmt.Errorf("write the index %s: %w", b.dir, badger.ErrDBClosed)
 	}
 	return b.db.Update(func(t *badger.Txn) error { return fn(badgerTxn{t}) })
 }
 
-// Close closes the store.
-func (b *Badger) Close() error { return b.db.Close() }
+// Close closes the store; a second Close does nothing.
+func (b *Badger) Close() error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	db := b.db
+	b.db, b.closed = nil, true
+	if db == nil {
+		return nil
+	}
+	return db.Close()
+}
 
 type badgerTxn struct{ t *badger.Txn }
 

@@ -1,5 +1,3 @@
-// Package kv is a small key-value store for the ledger's index: Badger on disk,
-// or a map in memory for tests. What it holds can always be rebuilt.
 package kv
 
 import "errors"
@@ -7,9 +5,13 @@ import "errors"
 // ErrNotFound: no such key.
 var ErrNotFound = errors.New("key not found")
 
-// Store keeps keys and values. Update is atomic and durable.
+// Store keeps keys and values.
 type Store interface {
+	// View calls fn with one consistent state.
 	View(fn func(Reader) error) error
+	// Update makes fn's changes, all of them durably or, on an error, none
+	// (K1). No space is an error of class Retry (K2). fn may be called once
+	// only and must not use the store otherwise.
 	Update(fn func(Writer) error) error
 	Close() error
 }
@@ -23,7 +25,8 @@ type Reader interface {
 	Scan(prefix string, fn func(key string, value []byte) error) error
 }
 
-// Writer changes the state within one transaction.
+// Writer changes the state within one transaction. The value must not be
+// changed before the transaction ends.
 type Writer interface {
 	Set(key string, value []byte) error
 	Delete(key string) error

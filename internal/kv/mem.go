@@ -8,16 +8,18 @@ import (
 	"sync"
 )
 
-// Mem is a Store in memory. The zero value is not ready; use NewMem.
+// Mem is a Store in memory, for tests and simulations. Use NewMem.
 type Mem struct {
-	mu   sync.Mutex
-	data map[string][]byte
-	txns int
+	mu      sync.Mutex
+	data    map[string][]byte
+	updates int
 	// Hook, when set, is called before (after false) and after every update
 	// with its number from 1; an error from it ends the update: before it took
-	// effect, or after.
+	// effect, or after. It must not use the store.
 	Hook func(n int, after bool) error
 }
+
+var _ Store = (*Mem)(nil)
 
 // NewMem makes an empty store.
 func NewMem() *Mem { return &Mem{data: make(map[string][]byte)} }
@@ -29,37 +31,43 @@ func (m *Mem) Clone() *Mem {
 	return &Mem{data: maps.Clone(m.data)}
 }
 
-// Transactions is the number of updates so far.
-func (m *Mem) Transactions() int {
+// Updates is the number of updates so far, refused ones included.
+func (m *Mem) Updates() int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.txns
+	return m.updates
 }
 
 // View reads.
 func (m *Mem) View(fn func(Reader) error) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return fn(memTxn{m.data})
+	return fn(memReader(m.data))
 }
 
 // Update writes: all of fn's changes or, on an error, none.
 func (m *Mem) Update(fn func(Writer) error) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.txns++
+	m.updates++
 	if m.Hook != nil {
-		if err := m.Hook(m.txns, false); err != nil {
+		if err := m.Hook(m.updates, false); err != nil {
 			return err
 		}
 	}
-	next := maps.Clone(m.data)
-	if err := fn(memTxn{next}); err != nil {
+	changes := make(memWriter)
+	if err := fn(changes); err != nil {
 		return err
 	}
-	m.data = next
+	for key, value := range changes { // each key by itself: the order does not matter
+		if value == nil {
+			delete(m.data, key)
+		} else {
+			m.data[key] = value
+		}
+	}
 	if m.Hook != nil {
-		return m.Hook(m.txns, true)
+		return m.Hook(m.updates, true)
 	}
 	return nil
 }
@@ -67,20 +75,20 @@ func (m *Mem) Update(fn func(Writer) error) error {
 // Close does nothing.
 func (m *Mem) Close() error { return nil }
 
-type memTxn struct{ data map[string][]byte }
+type memReader map[string][]byte
 
-func (t memTxn) Get(key string) ([]byte, error) {
-	v, ok := t.data[key]
+func (r memReader) Get(key string) ([]byte, error) {
+	v, ok := r[key]
 	if !ok {
 		return nil, ErrNotFound
 	}
 	return slices.Clone(v), nil
 }
 
-func (t memTxn) Scan(prefix string, fn func(string, []byte) error) error {
-	for _, k := range slices.Sorted(maps.Keys(t.data)) {
-		if strings.HasPrefix(k, prefix) {
-			if err := fn(k, t.data[k]); err != nil {
+func (r memReader) Scan(prefix string, fn func(string, []byte) error) error {
+	for _, key := range slices.Sorted(maps.Keys(r)) {
+		if strings.HasPrefix(key, prefix) {
+			if err := fn(key, r[key]); err != nil {
 				return err
 			}
 		}
@@ -88,15 +96,23 @@ func (t memTxn) Scan(prefix string, fn func(string, []byte) error) error {
 	return nil
 }
 
-func (t memTxn) Set(key string, value []byte) error {
+// memWriter collects changes; nil deletes.
+type memWriter map[string][]byte
+
+var errEmptyKey = errors.New("empty key")
+
+func (w memWriter) Set(key string, value []byte) error {
 	if key == "" {
-		return errors.New("empty key")
+		return errEmptyKey
 	}
-	t.data[key] = slices.Clone(value)
+	w[key] = append([]byte{}, value...)
 	return nil
 }
 
-func (t memTxn) Delete(key string) error {
-	delete(t.data, key)
+func (w memWriter) Delete(key string) error {
+	if key == "" {
+		return errEmptyKey
+	}
+	w[key] = nil
 	return nil
 }

@@ -1,0 +1,53 @@
+# hivesink: make help lists the targets.
+GO      ?= go
+PYTHON  ?= python3
+VENV    := .venv
+export CGO_ENABLED = 0
+
+.PHONY: help build demo test race lint integration bench-ingest bench-compaction fuzz clean
+
+help: ## list the targets
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 20
+
+build: ## bin/hivesink, one static binary
+	$(GO) build -trimpath -o bin/hivesink ./cmd/hivesink
+
+demo: build ## the quickstart: a real sample into examples/out/
+	rm -rf examples/out
+	bin/hivesink run -c examples/flights.yaml
+	@echo; echo "the table (first and last lines of its tree):"
+	@cd examples/out && find flights -path flights/.hivesink -prune -o -print | sort > tree.txt && \
+		head -12 tree.txt && echo "..." && tail -4 tree.txt && rm tree.txt
+	@bin/hivesink fsck -c examples/flights.yaml
+
+test: ## all tests; needs only Go
+	$(GO) vet ./...
+	$(GO) test ./...
+
+race: ## the tests under the race detector (needs a C compiler), kill loops shortened
+	CGO_ENABLED=1 HIVESINK_KILLS=4 $(GO) test -race -short ./...
+
+lint: ## go vet, staticcheck and the dependency rules
+	$(GO) vet ./...
+	$(GO) run honnef.co/go/tools/cmd/staticcheck@v0.8.2 ./...
+	$(GO) test ./internal/lint
+
+$(VENV)/ready: test/readers/requirements.txt
+	$(PYTHON) -m venv $(VENV)
+	$(VENV)/bin/pip install --quiet --disable-pip-version-check -r test/readers/requirements.txt
+	touch $@
+
+integration: build $(VENV)/ready ## read finished tables with DuckDB and PyArrow
+	$(VENV)/bin/python test/readers/check.py
+
+bench-ingest: build $(VENV)/ready ## the ingest path, whole and by stage, beside DuckDB
+	$(VENV)/bin/python benchmarks/ingest.py
+
+bench-compaction: build ## small files into one, beside a plain copy
+	$(GO) run ./benchmarks/compaction
+
+fuzz: ## every fuzz target for 15 s
+	./benchmarks/fuzz.sh 15s
+
+clean: ## remove what the targets made
+	rm -rf bin examples/out $(VENV)

@@ -1,0 +1,180 @@
+package compactor
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"path"
+
+	"github.com/hivesink/hivesink/format/parquet"
+	"github.com/hivesink/hivesink/internal/fault"
+	"github.com/hivesink/hivesink/layout"
+	"github.com/hivesink/hivesink/ledger"
+	"github.com/hivesink/hivesink/storage"
+)
+
+// Options are what all units of a process share.
+type Options struct {
+	FS        storage.FS
+	Staging   string // the owner's staging directory
+	Pipeline  string
+	TableID   string
+	Epoch     uint64
+	Codec     string // of published files
+	CreatedBy string
+	// Schema is the Parquet schema of a table (ledger.MainTable, …).
+	Schema func(table string) *parquetfile.Schema
+	// Location is the root directory of a table.
+	Location func(table string) string
+}
+
+// Input is a part with the place it lies in.
+type Input struct {
+	ledger.Part
+	Path string
+}
+
+// Job is a unit with its inputs.
+type Job struct {
+	Unit    ledger.Unit
+	Inputs  []Input
+	Attempt int
+}
+
+// Built is a durable, verified, still hidden target.
+type Built struct {
+	Unit   ledger.Unit
+	Path   string // staged file; in mode publish the input
+	Mode   string
+	Bytes  int64
+	Footer ledger.Footer
+}
+
+// Choose picks the mode of a unit: publish when its one input already has the
+// table's encoding, rewrite otherwise.
+func Choose(inputs []*ledger.Part, codec string) (mode, why string) {
+	if len(inputs) == 1 {
+		if inputs[0].Codec == codec {
+			return ledger.ModePublish, "one input in the table's encoding"
+		}
+		return ledger.ModeRewrite, "one input in the hidden parts' encoding"
+	}
+	return ledger.ModeRewrite, fmt.Sprintf("%d inputs", len(inputs))
+}
+
+// Build makes the unit's target durable in the staging directory and verifies
+// it. A missing or damaged input halts: the log says that it is there.
+func (o *Options) Build(ctx context.Context, j Job) (*Built, error) {
+	b := &Built{Unit: j.Unit, Mode: j.Unit.Mode}
+	b.Footer = ledger.Footer{Pipeline: o.Pipeline, TableID: o.TableID, Epoch: o.Epoch, Table: j.Unit.Table, Partition: j.Unit.Partition}
+	files := make([]*parquetfile.File, len(j.Inputs))
+	for i := range j.Inputs {
+		in := &j.Inputs[i]
+		r, err := o.FS.Open(in.Path)
+		if err != nil {
+			return nil, o.inputError(j, in, err)
+		}
+		defer r.Close()
+		f, footer, err := check(r, in.Rows, []string{in.ID}, in.Partition)
+		if err != nil {
+			return nil, o.inputError(j, in, err)
+		}
+		files[i] = f
+		b.Footer.Merge(footer)
+		b.Bytes += in.Bytes
+	}
+	if j.Unit.Mode == ledger.ModePublish {
+		if len(j.Inputs) != 1 {
+			return nil, fault.New(fault.Halt, "", "unit %s: mode publish takes one input, it has %d", j.Unit.ID, len(j.Inputs))
+		}
+		b.Path = j.Inputs[0].Path
+		return b, nil
+	}
+	return b, o.rewrite(ctx, j, files, b)
+}
+
+func (o *Options) inputError(j Job, in *Input, err error) error {
+	class := fault.Halt
+	if errors.Is(err, storage.ErrNoSpace) {
+		class = fault.Retry
+	}
+	return fault.Wrap(class, "run fsck to see which rows are affected",
+		fmt.Errorf("unit %s of partition %q: input %s (%d rows): %w", j.Unit.ID, j.Unit.Partition, in.Path, in.Rows, err))
+}
+
+// rewrite decodes the inputs and encodes them as one file (C4).
+func (o *Options) rewrite(ctx context.Context, j Job, files []*parquetfile.File, b *Built) error {
+	meta, err := b.Footer.Encode()
+	if err != nil {
+		return err
+	}
+	b.Path = path.Join(o.Staging, layout.StagedTarget(j.Unit.ID, j.Attempt))
+	if err := o.writeTarget(ctx, j, files, b, meta); err != nil {
+		return storage.Classify(fmt.Errorf("unit %s of partition %q: write target: %w", j.Unit.ID, j.Unit.Partition, err))
+	}
+	r, err := o.FS.Open(b.Path)
+	if err != nil {
+		return fmt.Errorf("unit %s: verify target: %w", j.Unit.ID, err)
+	}
+	defer r.Close()
+	f, _, err := check(r, j.Unit.Rows, b.Footer.Leaves, j.Unit.Partition)
+	if err == nil {
+		err = o.Schema(j.Unit.Table).Verify(f, j.Unit.Rows)
+	}
+	if err != nil {
+		return fault.Wrap(fault.Halt, "the inputs are untouched", fmt.Errorf("unit %s: verify target %s: %w", j.Unit.ID, b.Path, err))
+	}
+	return nil
+}
+
+func (o *Options) writeTarget(ctx context.Context, j Job, files []*parquetfile.File, b *Built, meta map[string]string) (err error) {
+	file, err := o.FS.Create(b.Path)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if cerr := file.Close(); err == nil {
+			err = cerr
+		}
+		if err != nil {
+			_ = o.FS.Remove(b.Path) // garbage of this attempt; the next owner removes what stays
+		}
+	}()
+	w := bufio.NewWriterSize(file, 256<<10)
+	info, err := o.Schema(j.Unit.Table).Rewrite(ctx, files, w, parquetfile.WriterOptions{Codec: o.Codec, CreatedBy: o.CreatedBy}, meta)
+	if err != nil {
+		return err
+	}
+	if info.Rows != j.Unit.Rows {
+		return fmt.Errorf("the target has %d rows, the plan says %d", info.Rows, j.Unit.Rows)
+	}
+	b.Bytes = info.Bytes
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	return file.Sync()
+}
+
+// check opens a data file and compares its footer with what it must be.
+func check(r storage.Reader, rows int64, leaves []string, partition string) (*parquetfile.File, *ledger.Footer, error) {
+	f, err := parquetfile.Open(r, r.Size())
+	if err != nil {
+		return nil, nil, err
+	}
+	if f.Rows() != rows {
+		return nil, nil, fmt.Errorf("it has %d rows, the log says %d", f.Rows(), rows)
+	}
+	footer, ok, err := ledger.DecodeFooter(f.Meta())
+	if err != nil {
+		return nil, nil, err
+	}
+	if !ok {
+		return nil, nil, errors.New("it has no audit footer: another program wrote it")
+	}
+	if footer.Partition != partition || !ledger.SameLeaves(footer.Leaves, leaves) {
+		return nil, nil, fmt.Errorf("it holds parts %v of partition %q, the log says %v of %q",
+			footer.Leaves, footer.Partition, leaves, partition)
+	}
+	return f, footer, nil
+}

@@ -1,0 +1,302 @@
+package parquetfile
+
+import (
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/decimal128"
+
+	"github.com/hivesink/hivesink/hivetype"
+)
+
+// Columns are rows as leaf columns: the values that are there, and for each
+// row the definition level (and for repeated leaves the repetition level).
+// They own their memory and are reused after Reset.
+type Columns struct {
+	s      *Schema
+	leaves []leaf
+	rows   int
+	all    []int32 // 0, 1, 2, …
+}
+
+type leaf struct {
+	leafType
+	defs  []uint8
+	reps  []uint8 // only when maxRep > 0
+	i32   []int32 // also booleans
+	i64   []int64
+	f32   []float32
+	f64   []float64
+	bytes []byte   // of physBytes and physFixed
+	ends  []uint32 // of physBytes
+}
+
+// NewColumns makes an empty buffer.
+func (s *Schema) NewColumns() *Columns {
+	c := &Columns{s: s, leaves: make([]leaf, len(s.leaves))}
+	for i, t := range s.leaves {
+		c.leaves[i].leafType = t
+	}
+	return c
+}
+
+// Rows is the number of rows buffered.
+func (c *Columns) Rows() int { return c.rows }
+
+// Bytes is the memory the rows take.
+func (c *Columns) Bytes() int64 {
+	n := 0
+	for i := range c.leaves {
+		l := &c.leaves[i]
+		n += len(l.defs) + len(l.reps) + 4*len(l.i32) + 8*len(l.i64) + 4*len(l.f32) + 8*len(l.f64) + len(l.bytes) + 4*len(l.ends)
+	}
+	return int64(n)
+}
+
+// Reset forgets the rows and keeps the memory.
+func (c *Columns) Reset() {
+	for i := range c.leaves {
+		l := &c.leaves[i]
+		l.defs, l.reps, l.i32, l.i64 = l.defs[:0], l.reps[:0], l.i32[:0], l.i64[:0]
+		l.f32, l.f64, l.bytes, l.ends = l.f32[:0], l.f64[:0], l.bytes[:0], l.ends[:0]
+	}
+	c.rows = 0
+}
+
+// Append adds the chosen rows (nil: all) of a batch that is laid out as the
+// table's record schema.
+func (c *Columns) Append(rec arrow.RecordBatch, rows []int32) {
+	if rows == nil {
+		for n := len(c.all); n < int(rec.NumRows()); n++ {
+			c.all = append(c.all, int32(n))
+		}
+		rows = c.all[:rec.NumRows()]
+	}
+	for i := range c.s.cols {
+		col := &c.s.cols[i]
+		arr := rec.Column(c.s.record.DataIndex[i])
+		if len(col.children) == 0 {
+			c.appendFlat(col, arr, rows)
+			continue
+		}
+		for _, r := range rows {
+			c.shred(col, arr, int(r), 0)
+		}
+	}
+	c.rows += len(rows)
+}
+
+// appendFlat is the hot path: one column without nesting, in tight loops.
+func (c *Columns) appendFlat(col *column, arr arrow.Array, rows []int32) {
+	l := &c.leaves[col.leaf]
+	if arr.NullN() == 0 {
+		n := len(l.defs)
+		l.defs = growTo(l.defs, n+len(rows))
+		for i := n; i < len(l.defs); i++ {
+			l.defs[i] = 1
+		}
+	} else {
+		l.defs, rows = presence(l.defs, arr, rows)
+	}
+	switch a := arr.(type) {
+	case *array.Int64:
+		l.i64 = gather(l.i64, a.Int64Values(), rows)
+	case *array.Timestamp:
+		l.i64 = gather(l.i64, timestamps(a), rows)
+	case *array.Int32:
+		l.i32 = gather(l.i32, a.Int32Values(), rows)
+	case *array.Date32:
+		l.i32 = gather(l.i32, dates(a), rows)
+	case *array.Float64:
+		l.f64 = gather(l.f64, a.Float64Values(), rows)
+	case *array.Float32:
+		l.f32 = gather(l.f32, a.Float32Values(), rows)
+	case *array.String:
+		l.gatherBytes(a.ValueOffsets(), a.ValueBytes(), rows)
+	case *array.Binary:
+		l.gatherBytes(a.ValueOffsets(), a.ValueBytes(), rows)
+	case *array.Boolean:
+		for _, r := range rows {
+			l.i32 = append(l.i32, boolInt(a.Value(int(r))))
+		}
+	default:
+		for _, r := range rows {
+			l.value(col.typ, arr, int(r))
+		}
+	}
+}
+
+// presence appends a definition level for each row and returns the rows that
+// are not null. The result reuses nothing of the caller's.
+func presence(defs []uint8, arr arrow.Array, rows []int32) ([]uint8, []int32) {
+	nulls := 0
+	for _, r := range rows {
+		if arr.IsNull(int(r)) {
+			defs = append(defs, 0)
+			nulls++
+		} else {
+			defs = append(defs, 1)
+		}
+	}
+	if nulls == 0 {
+		return defs, rows
+	}
+	there := make([]int32, 0, len(rows)-nulls)
+	for _, r := range rows {
+		if !arr.IsNull(int(r)) {
+			there = append(there, r)
+		}
+	}
+	return defs, there
+}
+
+func gather[T any](dst, src []T, rows []int32) []T {
+	n := len(dst)
+	dst = growTo(dst, n+len(rows))
+	out := dst[n:]
+	for i, r := range rows {
+		out[i] = src[r]
+	}
+	return dst
+}
+
+// gatherBytes copies variable-length values; data starts at the first offset.
+func (l *leaf) gatherBytes(offsets []int32, data []byte, rows []int32) {
+	if len(rows) == 0 {
+		return
+	}
+	base := offsets[0]
+	for _, r := range rows {
+		l.bytes = append(l.bytes, data[offsets[r]-base:offsets[r+1]-base]...)
+		l.ends = append(l.ends, uint32(len(l.bytes)))
+	}
+}
+
+func growTo[T any](s []T, n int) []T {
+	if n <= cap(s) {
+		return s[:n]
+	}
+	out := make([]T, n, max(n, cap(s)*2))
+	copy(out, s)
+	return out
+}
+
+func boolInt(b bool) int32 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// shred appends row i of a nested column: Dremel's levels.
+func (c *Columns) shred(col *column, arr arrow.Array, i int, rep uint8) {
+	if arr.IsNull(i) {
+		c.absent(col, col.def-1, rep)
+		return
+	}
+	switch col.typ.Kind {
+	case hivetype.Array:
+		a := arr.(*array.List)
+		from, to := a.ValueOffsets(i)
+		c.elements(col, a.ListValues(), nil, from, to, rep)
+	case hivetype.Map:
+		a := arr.(*array.Map)
+		from, to := a.ValueOffsets(i)
+		c.elements(col, a.Keys(), a.Items(), from, to, rep)
+	case hivetype.Struct:
+		a := arr.(*array.Struct)
+		for k := range col.children {
+			c.shred(&col.children[k], a.Field(k), i, rep)
+		}
+	default:
+		l := &c.leaves[col.leaf]
+		l.levels(col.def, rep)
+		l.value(col.typ, arr, i)
+	}
+}
+
+// elements appends the elements [from, to) of a list (items nil) or a map.
+func (c *Columns) elements(col *column, values, items arrow.Array, from, to int64, rep uint8) {
+	if from == to {
+		c.absent(col, col.def, rep)
+		return
+	}
+	for k := from; k < to; k++ {
+		c.shred(&col.children[0], values, int(k), rep)
+		if items != nil {
+			c.shred(&col.children[1], items, int(k), rep)
+		}
+		rep = col.rep + 1
+	}
+}
+
+// absent appends, to every leaf below col, that nothing is there above level
+// def.
+func (c *Columns) absent(col *column, def, rep uint8) {
+	if len(col.children) == 0 {
+		c.leaves[col.leaf].levels(def, rep)
+		return
+	}
+	for k := range col.children {
+		c.absent(&col.children[k], def, rep)
+	}
+}
+
+func (l *leaf) levels(def, rep uint8) {
+	l.defs = append(l.defs, def)
+	if l.maxRep > 0 {
+		l.reps = append(l.reps, rep)
+	}
+}
+
+// value appends one value that is there.
+func (l *leaf) value(t *hivetype.Type, arr arrow.Array, i int) {
+	switch a := arr.(type) {
+	case *array.Boolean:
+		l.i32 = append(l.i32, boolInt(a.Value(i)))
+	case *array.Int8:
+		l.i32 = append(l.i32, int32(a.Value(i)))
+	case *array.Int16:
+		l.i32 = append(l.i32, int32(a.Value(i)))
+	case *array.Int32:
+		l.i32 = append(l.i32, a.Value(i))
+	case *array.Date32:
+		l.i32 = append(l.i32, int32(a.Value(i)))
+	case *array.Int64:
+		l.i64 = append(l.i64, a.Value(i))
+	case *array.Timestamp:
+		l.i64 = append(l.i64, int64(a.Value(i)))
+	case *array.Float32:
+		l.f32 = append(l.f32, a.Value(i))
+	case *array.Float64:
+		l.f64 = append(l.f64, a.Value(i))
+	case *array.Decimal128:
+		l.decimal(a.Value(i))
+	case *array.String:
+		l.bytes = append(l.bytes, a.Value(i)...)
+		l.ends = append(l.ends, uint32(len(l.bytes)))
+	case *array.Binary:
+		l.bytes = append(l.bytes, a.Value(i)...)
+		l.ends = append(l.ends, uint32(len(l.bytes)))
+	default:
+		panic("parquetfile: no values of Arrow type " + arr.DataType().String() + " for " + t.String())
+	}
+}
+
+// decimal appends the unscaled value, by precision (F4).
+func (l *leaf) decimal(v decimal128.Num) {
+	switch l.phys {
+	case physInt32:
+		l.i32 = append(l.i32, int32(int64(v.LowBits())))
+	case physInt64:
+		l.i64 = append(l.i64, int64(v.LowBits()))
+	default:
+		hi, lo := uint64(v.HighBits()), v.LowBits()
+		for b := l.width - 1; b >= 0; b-- { // big endian, two's complement
+			if b >= 8 {
+				l.bytes = append(l.bytes, byte(hi>>(8*(b-8))))
+			} else {
+				l.bytes = append(l.bytes, byte(lo>>(8*b)))
+			}
+		}
+	}
+}

@@ -1,0 +1,251 @@
+package parquetfile
+
+import (
+	"fmt"
+	"reflect"
+
+	"github.com/parquet-go/parquet-go"
+	"github.com/parquet-go/parquet-go/encoding"
+
+	"github.com/hivesink/hivesink/hivetype"
+	"github.com/hivesink/hivesink/record"
+)
+
+// Schema is the schema of a table's data files.
+type Schema struct {
+	record *record.Schema
+	pq     *parquet.Schema // dictionary where it may pay
+	plain  *parquet.Schema // hidden parts: no dictionaries
+	leaves []leafType
+	cols   []column // one for each data column
+}
+
+// physical is how a leaf's values are kept in memory.
+type physical uint8
+
+const (
+	physBool physical = iota
+	physInt32
+	physInt64
+	physFloat
+	physDouble
+	physBytes
+	physFixed // fixed width, in one buffer
+)
+
+type leafType struct {
+	path   []string
+	phys   physical
+	width  int // of physFixed
+	maxDef uint8
+	maxRep uint8
+}
+
+// column is a data column as a tree whose leaves are numbered.
+type column struct {
+	typ      *hivetype.Type
+	leaf     int   // number of the first leaf below
+	def      uint8 // definition level when present
+	rep      uint8
+	children []column
+}
+
+// NewSchema compiles the data columns of a table.
+func NewSchema(s *record.Schema) (*Schema, error) {
+	out := &Schema{record: s}
+	dict, plain := make([]parquet.Field, len(s.Data)), make([]parquet.Field, len(s.Data))
+	for i, c := range s.Data {
+		d, err := node(c.Type, true)
+		if err != nil {
+			return nil, fmt.Errorf("column %s: %w", c.Name, err)
+		}
+		p, err := node(c.Type, false)
+		if err != nil {
+			return nil, fmt.Errorf("column %s: %w", c.Name, err)
+		}
+		dict[i], plain[i] = field{parquet.Optional(d), c.Name}, field{parquet.Optional(p), c.Name}
+		col, err := out.compile(c.Type, []string{c.Name}, 1, 0)
+		if err != nil {
+			return nil, err
+		}
+		out.cols = append(out.cols, col)
+	}
+	out.pq = parquet.NewSchema("hive_schema", group{fields: dict})
+	out.plain = parquet.NewSchema("hive_schema", group{fields: plain})
+	return out, nil
+}
+
+// compile numbers the leaves below a present value at level def.
+func (s *Schema) compile(t *hivetype.Type, path []string, def, rep uint8) (column, error) {
+	c := column{typ: t, leaf: len(s.leaves), def: def, rep: rep}
+	sub := func(t *hivetype.Type, def, rep uint8, names ...string) error {
+		child, err := s.compile(t, append(append([]string(nil), path...), names...), def, rep)
+		c.children = append(c.children, child)
+		return err
+	}
+	var err error
+	switch t.Kind {
+	case hivetype.Array:
+		err = sub(t.Elem, def+2, rep+1, "list", "element")
+	case hivetype.Map:
+		if err = sub(t.Key, def+1, rep+1, "key_value", "key"); err == nil {
+			err = sub(t.Elem, def+2, rep+1, "key_value", "value")
+		}
+	case hivetype.Struct:
+		for _, f := range t.Fields {
+			if err = sub(f.Type, def+1, rep, f.Name); err != nil {
+				break
+			}
+		}
+	default:
+		phys, width := physicalOf(t)
+		s.leaves = append(s.leaves, leafType{path: path, phys: phys, width: width, maxDef: def, maxRep: rep})
+	}
+	return c, err
+}
+
+func physicalOf(t *hivetype.Type) (physical, int) {
+	switch t.Kind {
+	case hivetype.Boolean:
+		return physBool, 0
+	case hivetype.TinyInt, hivetype.SmallInt, hivetype.Int, hivetype.Date:
+		return physInt32, 0
+	case hivetype.BigInt, hivetype.Timestamp:
+		return physInt64, 0
+	case hivetype.Float:
+		return physFloat, 0
+	case hivetype.Double:
+		return physDouble, 0
+	case hivetype.Decimal:
+		switch {
+		case t.Precision <= 9:
+			return physInt32, 0
+		case t.Precision <= 18:
+			return physInt64, 0
+		}
+		return physFixed, decimalWidth(t.Precision)
+	}
+	return physBytes, 0
+}
+
+// decimalWidth is the number of bytes that hold every decimal of a precision.
+func decimalWidth(precision int) int {
+	// 10^p - 1 needs floor(p * log2(10)) + 1 bits and a sign.
+	bits := precision*217706/65536 + 2
+	return (bits + 7) / 8
+}
+
+// node is the Parquet node of a present value (F4).
+func node(t *hivetype.Type, dict bool) (parquet.Node, error) {
+	switch t.Kind {
+	case hivetype.Array:
+		e, err := node(t.Elem, dict)
+		if err != nil {
+			return nil, err
+		}
+		return parquet.List(parquet.Optional(e)), nil
+	case hivetype.Map:
+		k, err := node(t.Key, dict)
+		if err != nil {
+			return nil, err
+		}
+		v, err := node(t.Elem, dict)
+		if err != nil {
+			return nil, err
+		}
+		return parquet.Map(k, parquet.Optional(v)), nil
+	case hivetype.Struct:
+		fields := make([]parquet.Field, len(t.Fields))
+		for i, f := range t.Fields {
+			n, err := node(f.Type, dict)
+			if err != nil {
+				return nil, err
+			}
+			fields[i] = field{parquet.Optional(n), f.Name}
+		}
+		return group{fields: fields}, nil
+	}
+	n, err := leafNode(t)
+	if err != nil {
+		return nil, err
+	}
+	if dict && dictionaryPays(t) {
+		return parquet.Encoded(n, &parquet.RLEDictionary), nil
+	}
+	return parquet.Encoded(n, &parquet.Plain), nil
+}
+
+// dictionaryPays: texts repeat in most tables; numbers, times and flags cost
+// more to look up than they save (measured: doc.go).
+func dictionaryPays(t *hivetype.Type) bool {
+	switch t.Kind {
+	case hivetype.String, hivetype.Varchar, hivetype.Char:
+		return true
+	}
+	return false
+}
+
+func leafNode(t *hivetype.Type) (parquet.Node, error) {
+	switch t.Kind {
+	case hivetype.Boolean:
+		return parquet.Leaf(parquet.BooleanType), nil
+	case hivetype.TinyInt:
+		return parquet.Int(8), nil
+	case hivetype.SmallInt:
+		return parquet.Int(16), nil
+	case hivetype.Int:
+		return parquet.Int(32), nil
+	case hivetype.BigInt:
+		return parquet.Int(64), nil
+	case hivetype.Float:
+		return parquet.Leaf(parquet.FloatType), nil
+	case hivetype.Double:
+		return parquet.Leaf(parquet.DoubleType), nil
+	case hivetype.Decimal:
+		phys, width := physicalOf(t)
+		base := parquet.Int32Type
+		switch phys {
+		case physInt64:
+			base = parquet.Int64Type
+		case physFixed:
+			base = parquet.FixedLenByteArrayType(width)
+		}
+		return parquet.Decimal(t.Scale, t.Precision, base), nil
+	case hivetype.String, hivetype.Varchar, hivetype.Char:
+		return parquet.String(), nil
+	case hivetype.Binary:
+		return parquet.Leaf(parquet.ByteArrayType), nil
+	case hivetype.Date:
+		return parquet.Date(), nil
+	case hivetype.Timestamp:
+		return parquet.Timestamp(parquet.Microsecond), nil
+	}
+	return nil, fmt.Errorf("type %s has no Parquet type", t)
+}
+
+// group is a struct whose fields keep their order (the library's Group sorts
+// them by name).
+type group struct {
+	parquet.Group
+	fields []parquet.Field
+}
+
+func (g group) Fields() []parquet.Field     { return g.fields }
+func (g group) Encoding() encoding.Encoding { return nil }
+
+func (g group) GoType() reflect.Type {
+	m := make(parquet.Group, len(g.fields))
+	for _, f := range g.fields {
+		m[f.Name()] = f
+	}
+	return m.GoType()
+}
+
+type field struct {
+	parquet.Node
+	name string
+}
+
+func (f field) Name() string { return f.name }
+
+func (f field) Value(base reflect.Value) reflect.Value { return base.FieldByName(f.name) }

@@ -1,0 +1,96 @@
+package record
+
+import (
+	"fmt"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+)
+
+// Conform lays a batch out as s.Arrow: columns are matched by name, a missing
+// nullable column is null. The error names the column. The caller releases the
+// result.
+func Conform(s *Schema, rec arrow.RecordBatch) (arrow.RecordBatch, error) {
+	if rec.Schema() == s.Arrow {
+		rec.Retain()
+		return rec, notNull(s, rec)
+	}
+	cols := make([]arrow.Array, len(s.Columns))
+	taken := 0
+	for i, f := range s.Arrow.Fields() {
+		at := rec.Schema().FieldIndices(f.Name)
+		switch {
+		case len(at) > 1:
+			return nil, fmt.Errorf("column %q is in the batch %d times", f.Name, len(at))
+		case len(at) == 0 && !f.Nullable:
+			return nil, fmt.Errorf("column %q is not null, and not in the batch", f.Name)
+		case len(at) == 0:
+			nulls := array.MakeArrayOfNull(memory.DefaultAllocator, f.Type, int(rec.NumRows()))
+			defer nulls.Release()
+			cols[i] = nulls
+			continue
+		}
+		col := rec.Column(at[0])
+		if !sameType(col.DataType(), f.Type) {
+			return nil, fmt.Errorf("column %q has Arrow type %s, the table's %s wants %s", f.Name, col.DataType(), s.Columns[i].Type, f.Type)
+		}
+		cols[i] = col
+		taken++
+	}
+	if taken != int(rec.NumCols()) {
+		for _, f := range rec.Schema().Fields() {
+			if len(s.Arrow.FieldIndices(f.Name)) == 0 {
+				return nil, fmt.Errorf("the batch has a column %q, which the table has not", f.Name)
+			}
+		}
+	}
+	out := array.NewRecordBatch(s.Arrow, cols, rec.NumRows())
+	if err := notNull(s, out); err != nil {
+		out.Release()
+		return nil, err
+	}
+	return out, nil
+}
+
+// sameType compares types by structure: names of list elements and nullability
+// of nested fields do not matter.
+func sameType(a, b arrow.DataType) bool {
+	if a.ID() != b.ID() {
+		return false
+	}
+	switch a := a.(type) {
+	case *arrow.TimestampType:
+		// Microseconds since 1970 mean the same in every zone; without a zone
+		// they are not an instant.
+		return a.Unit == arrow.Microsecond && a.TimeZone != ""
+	case *arrow.Decimal128Type:
+		o := b.(*arrow.Decimal128Type)
+		return a.Precision == o.Precision && a.Scale == o.Scale
+	case *arrow.ListType:
+		return sameType(a.Elem(), b.(*arrow.ListType).Elem())
+	case *arrow.MapType:
+		o := b.(*arrow.MapType)
+		return sameType(a.KeyType(), o.KeyType()) && sameType(a.ItemType(), o.ItemType())
+	case *arrow.StructType:
+		o := b.(*arrow.StructType)
+		if a.NumFields() != o.NumFields() {
+			return false
+		}
+		for i := range a.Fields() {
+			if a.Field(i).Name != o.Field(i).Name || !sameType(a.Field(i).Type, o.Field(i).Type) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+func notNull(s *Schema, rec arrow.RecordBatch) error {
+	for i, c := range s.Columns {
+		if c.NotNull && rec.Column(i).NullN() > 0 {
+			return fmt.Errorf("column %q is not null, and null in %d rows of the batch", c.Name, rec.Column(i).NullN())
+		}
+	}
+	return nil
+}

@@ -132,7 +132,7 @@ func (a *application) follows() error {
 		return a.refuse("it follows a record with checksum %q, record %d has %q", r.Previous, s.Seq, s.Checksum)
 	case r.Epoch < s.Epoch:
 		return a.refuse("it is of epoch %d, after one of epoch %d", r.Epoch, s.Epoch)
-	case r.NewEpoch == nil && r.Epoch > s.Epoch:
+	case r.NewEpoch == nil && (r.Epoch > s.Epoch || s.Seq == 0):
 		return a.refuse("it is of epoch %d, which was never opened", r.Epoch)
 	case r.NewEpoch == nil && s.Released:
 		return a.refuse("the table was released before")
@@ -200,7 +200,7 @@ func (a *application) forward(name string, was, is *Source) error {
 	}
 	for _, c := range counters {
 		if c.is < c.was {
-			return a.refuse("source partition %q: %s go back from %d to %d", name, c.what, c.was, c.is)
+			return a.refuse("source partition %q goes back: %s from %d to %d", name, c.what, c.was, c.is)
 		}
 	}
 	return nil

@@ -18,7 +18,11 @@ func (l *Ledger) claim() error {
 	meta := metaDir(l.o.Table)
 	l.dir = layout.ID(l.o.Random())
 	fresh := path.Join(meta, claimPrefix+l.dir)
-	if err := l.prepareClaim(fresh, path.Join(fresh, l.dir)); err != nil {
+	err := l.prepareClaim(fresh, path.Join(fresh, l.dir))
+	if errors.Is(err, storage.ErrNotExist) {
+		return l.fenced("another process has taken it over meanwhile") // and swept our claim
+	}
+	if err != nil {
 		return storage.Classify(fmt.Errorf("prepare a claim: %w", err))
 	}
 	highest, err := l.highest()

@@ -3,6 +3,7 @@ package ledger
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"testing"
@@ -62,10 +63,8 @@ func canon(t *testing.T, st *State) string {
 // script is a life of a table: each step makes the next record from what the
 // ledger says, and the files that it names.
 type script struct {
-	l     *Ledger
-	fsys  storage.FS
-	parts int
-	units int
+	l    *Ledger
+	fsys storage.FS
 }
 
 // steps is how many different records a script has; step i+steps is like i.
@@ -132,6 +131,9 @@ func (s *script) next(i int) (*Record, error) {
 			}
 			for _, in := range u.Inputs {
 				where, err := s.l.Locate(st.Parts[in].Epoch, st.Parts[in].Name)
+				if errors.Is(err, storage.ErrNotExist) {
+					continue // deleted before a crash
+				}
 				if err != nil {
 					return nil, err
 				}

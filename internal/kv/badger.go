@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 
@@ -38,7 +39,8 @@ type Badger struct {
 var _ Store = (*Badger)(nil)
 
 // OpenBadger opens the store in dir, making it when absent (0700). One that
-// cannot be opened is begun anew (K3). Without space it is opened by the first
+// cannot be opened is begun anew (K3); two processes must not open it at the same
+// moment, so the caller has locked state_dir. Without space it is opened by the first
 // Update that finds some (K2); until then it cannot be read.
 func OpenBadger(dir string) (*Badger, error) { return openWith(dir, localfs.Free) }
 
@@ -85,19 +87,47 @@ func (b *Badger) ready() error {
 }
 
 func (b *Badger) open() error {
-	db, err := open(b.dir)
-	if err == nil {
-		b.db = db
-		return nil
+	if err := os.MkdirAll(filepath.Dir(b.dir), 0o700); err != nil {
+		return fmt.Errorf("make a place for the index: %w", err)
 	}
-	if inUse(err) { // K4
+	mark := sentinelOf(b.dir)
+	err := errDiedOpening
+	if !mark.found() {
+		if err := mark.set(); err != nil {
+			return fmt.Errorf("open the index %s: %w", b.dir, err)
+		}
+		b.db, err = open(b.dir)
+	}
+	if err != nil && !inUse(err) {
+		if err = b.beginAnew(err); err != nil {
+			return err
+		}
+	}
+	if cerr := mark.clear(); cerr != nil && err == nil {
+		return fmt.Errorf("open the index %s: %w", b.dir, errors.Join(cerr, b.db.Close()))
+	}
+	if err != nil { // K4
 		return fault.Wrap(fault.Fenced, "stop the other process, or give this one a state_dir of its own",
 			fmt.Errorf("open the index %s: %w", b.dir, err))
 	}
-	b.warning = fmt.Errorf("the index %s could not be opened and is rebuilt from the table log: %w", b.dir, err)
-	// Renamed first: a kill in between must not leave half a store.
+	return nil
+}
+
+var errDiedOpening = errors.New("an earlier process died while opening it")
+
+// beginAnew throws the store away and makes an empty one (K3). It is renamed
+// first: a kill in between must not leave half a store.
+func (b *Badger) beginAnew(cause error) (err error) {
+	b.warning = fmt.Errorf("the index %s could not be opened and is rebuilt from the table log: %w", b.dir, cause)
 	aside := b.dir + ".damaged"
-	if err := errors.Join(os.RemoveAll(aside), os.Rename(b.dir, aside), os.RemoveAll(aside)); err != nil {
+	err = os.RemoveAll(aside)
+	if err == nil {
+		err = os.Rename(b.dir, aside)
+	}
+	if err == nil || errors.Is(err, os.ErrNotExist) {
+		err = os.RemoveAll(aside)
+	}
+	if err != nil {
 		return fmt.Errorf("%w; and throw it away: %w", b.warning, err)
 	}
 	if b.db, err = open(b.dir); err != nil {
@@ -117,6 +147,9 @@ func open(dir string) (db *badger.DB, err error) {
 			db, err = nil, fmt.Errorf("badger panicked: %v", p)
 		}
 	}()
+	if err := inspect(dir); err != nil {
+		return nil, err
+	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
 	}
@@ -131,7 +164,7 @@ func open(dir string) (db *badger.DB, err error) {
 		WithIndexCacheSize(0).
 		WithNumCompactors(2).
 		WithDetectConflicts(false). // there is one writer
-		WithChecksumVerificationMode(options.OnTableAndBlockRead).
+		WithChecksumVerificationMode(tableChecks).
 		WithVerifyValueChecksum(true).
 		WithMetricsEnabled(false))
 }

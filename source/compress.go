@@ -1,0 +1,94 @@
+package source
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/klauspost/compress/gzip"
+	"github.com/klauspost/compress/zstd"
+)
+
+// Compressions.
+const (
+	plain = ""
+	gz    = "gzip"
+	zst   = "zstd"
+)
+
+// maxWindow bounds the memory of a zstd stream: what the zstd tool itself
+// accepts without being asked (--long=27).
+const maxWindow = 128 << 20
+
+var (
+	gzipMagic = []byte{0x1f, 0x8b}
+	zstdMagic = []byte{0x28, 0xb5, 0x2f, 0xfd}
+)
+
+// magicBytes is how many bytes at the start tell a compression.
+const magicBytes = 4
+
+// compressionOf tells how a file or stream is compressed by its first bytes. A
+// name that promises a compression the bytes do not have is an error.
+func compressionOf(name string, start []byte) (string, error) {
+	promised := plain
+	switch lower := strings.ToLower(name); {
+	case strings.HasSuffix(lower, ".gz"):
+		promised = gz
+	case strings.HasSuffix(lower, ".zst"), strings.HasSuffix(lower, ".zstd"):
+		promised = zst
+	}
+	is := plain
+	switch {
+	case bytes.HasPrefix(start, gzipMagic):
+		is = gz
+	case bytes.HasPrefix(start, zstdMagic), zstdSkippable(start):
+		is = zst
+	}
+	if promised != plain && is != promised {
+		if len(start) == 0 {
+			return "", fmt.Errorf("it is empty, which no %s file is", promised)
+		}
+		return "", fmt.Errorf("its name says %s, its first bytes (% x) do not", promised, start)
+	}
+	return is, nil
+}
+
+// zstdSkippable says whether start begins a skippable frame, which may come
+// before the first real one.
+func zstdSkippable(start []byte) bool {
+	return len(start) >= 4 && start[0]&0xf0 == 0x50 && start[1] == 0x2a && start[2] == 0x4d && start[3] == 0x18
+}
+
+// decompress reads r, which may be several members or frames one after the
+// other. The bytes it delivers before an error are right as far as the format
+// can tell.
+func decompress(compression string, r io.Reader) (io.ReadCloser, error) {
+	switch compression {
+	case gz:
+		z, err := gzip.NewReader(r)
+		if err != nil {
+			return nil, err
+		}
+		return z, nil
+	case zst:
+		d, err := zstd.NewReader(r, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(maxWindow), zstd.WithDecoderLowmem(true))
+		if err != nil {
+			return nil, err
+		}
+		return d.IOReadCloser(), nil
+	}
+	return io.NopCloser(r), nil
+}
+
+// sniff tells the compression of a stream without a name.
+func sniff(b *bufio.Reader) (string, error) {
+	start, err := b.Peek(magicBytes)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return "", err
+	}
+	return compressionOf("", start)
+}

@@ -213,3 +213,69 @@ func TestFencedDirTaken(t *testing.T) {
 		}
 	}
 }
+
+// TestLook: who sees a higher epoch leaves without a trace, before it fences
+// anybody (step 2).
+func TestLook(t *testing.T) {
+	disk, w := hdfs(), newWorld()
+	old := mustOpen(t, w.options(disk))
+	stepped := faultfs.New(disk)
+	stepped.Inject(faultfs.Rule{Kind: storage.OpSyncDir, Glob: metaDir(testTable), Do: func(faultfs.Op) {
+		if err := storage.MkdirAllSync(disk, metaDir(testTable), metaDir(testTable)+"/epoch-9/00000000000000aa"); err != nil {
+			t.Error(err)
+		}
+	}}).MustFire(t)
+	_, err := Open(context.Background(), w.options(stepped))
+	if fault.ClassOf(err) != fault.Fenced || !strings.Contains(err.Error(), "epoch 9 has been claimed") {
+		t.Errorf("open: %v", err)
+	}
+	if tree := disk.Tree(metaDir(testTable)); strings.Contains(tree, "epoch-2") || strings.Contains(tree, "fenced-") {
+		t.Error(tree)
+	}
+	if err := old.checkpointNow(); err != nil {
+		t.Errorf("the owner was disturbed: %v", err)
+	}
+}
+
+// TestTakeoverOrder: claim and fence are durable, and the log is looked at once
+// more, before the seal is written; nothing is removed before it stands (T5).
+func TestTakeoverOrder(t *testing.T) {
+	disk, w := memfs.New(), newWorld()
+	old := mustOpen(t, w.options(disk))
+	if err := (&script{l: old, fsys: disk}).run(0, 1, nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := storage.WriteFile(disk, old.Staging()+"/garbage", nil); err != nil {
+		t.Fatal(err)
+	}
+	fsys := faultfs.New(disk)
+	l := mustOpen(t, w.options(fsys))
+	meta, log := metaDir(testTable), logDir(testTable)
+	want := []string{
+		"rename " + meta + "/claim-" + l.dir + " " + meta + "/epoch-2",
+		"sync-dir " + meta,
+		"list " + log, // look
+		"list " + meta,
+		"rename " + meta + "/epoch-1 " + meta + "/fenced-1",
+		"sync-dir " + meta,
+		"list " + log, // step 0 once more
+		"create " + l.Staging() + "/record-",
+		"sync " + l.Staging() + "/record-",
+		"rename " + l.Staging() + "/record-",
+		"sync-dir " + log,
+		"rename " + meta + "/fenced-1/", // garbage, moved aside
+		"remove " + l.Staging() + "/trash-",
+	}
+	next, removed := 0, 0
+	for _, op := range fsys.Trace() {
+		if next < len(want) && strings.HasPrefix(op.String(), want[next]) {
+			next++
+		}
+		if op.Kind == storage.OpRemove {
+			removed++
+		}
+	}
+	if next < len(want) || removed != 1 {
+		t.Errorf("T5: %q does not come in its place; %d removals in\n%v", want[min(next, len(want)-1)], removed, fsys.Trace())
+	}
+}

@@ -39,7 +39,7 @@ const (
 	prefUnit      = "unit/"
 	prefPartition = "partition/"
 
-	transactionKeys  = 1000
+	transactionKeys  = 256
 	transactionBytes = 512 << 10 // well below what Badger takes with its small memtable
 )
 

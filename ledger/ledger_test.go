@@ -177,6 +177,30 @@ func TestForeignFiles(t *testing.T) {
 	refused(t, fsys, w.options(fsys), fault.Halt, testTable+"/dt=1/x.parquet", "empty location")
 }
 
+// TestMadeMeanwhile: files that another process has published since the log was
+// read as empty are not foreign.
+func TestMadeMeanwhile(t *testing.T) {
+	for _, pipeline := range []string{"clicks", "orders"} {
+		disk, w := memfs.New(), newWorld()
+		stepped := faultfs.New(disk)
+		stepped.Inject(faultfs.Rule{Kind: storage.OpList, Glob: testTable, Do: func(faultfs.Op) {
+			mustOpen(t, w.options(disk))
+			if err := storage.WriteFile(disk, testTable+"/part-1-00.parquet", nil); err != nil {
+				t.Error(err)
+			}
+		}}).MustFire(t)
+		o := w.options(stepped)
+		o.Pipeline = pipeline
+		l, err := Open(context.Background(), o)
+		switch {
+		case pipeline == "clicks" && (err != nil || l.Epoch() != 2):
+			t.Errorf("the same pipeline: %v", err)
+		case pipeline == "orders" && fault.ClassOf(err) != fault.Fenced:
+			t.Errorf("another pipeline: %v", err)
+		}
+	}
+}
+
 // TestLostLog: parts without a log are not taken for garbage.
 func TestLostLog(t *testing.T) {
 	fsys := memfs.New()
@@ -220,53 +244,56 @@ func TestLock(t *testing.T) {
 // TestSnapshots: the log stays short, never loses what a reader needs (T7), and
 // a damaged snapshot costs nothing.
 func TestSnapshots(t *testing.T) {
-	fsys := memfs.New()
-	w := newWorld()
-	o := w.options(fsys)
-	o.SnapshotEvery, o.History = 10, 30*time.Second // of a clock that ticks a second or two per record
-	l := mustOpen(t, o)
-	s := &script{l: l, fsys: fsys}
-	check := func() {
-		t.Helper()
-		if err := l.UpkeepErr(); err != nil {
+	// The clock ticks a second or two per record.
+	for history, most := range map[time.Duration]int{30 * time.Second: 45, time.Nanosecond: 22} {
+		fsys := memfs.New()
+		w := newWorld()
+		o := w.options(fsys)
+		o.SnapshotEvery, o.History = 10, history
+		l := mustOpen(t, o)
+		s := &script{l: l, fsys: fsys}
+		check := func() {
+			t.Helper()
+			if err := l.UpkeepErr(); err != nil {
+				t.Fatal(err)
+			}
+			st, err := Read(fsys, testTable)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if canon(t, st) != canon(t, l.State()) {
+				t.Fatal("the log says something else than the state")
+			}
+		}
+		if err := s.run(0, 14*steps, check); err != nil {
 			t.Fatal(err)
 		}
-		st, err := Read(fsys, testTable)
+		files, err := list(fsys, testTable)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if canon(t, st) != canon(t, l.State()) {
-			t.Fatal("the log says something else than the state")
+		if len(files.snapshots) != 2 || len(files.records) > most || files.records[0] != 1 {
+			t.Errorf("T7: history %v: snapshots %v, records %v", history, files.snapshots, files.records)
 		}
-	}
-	if err := s.run(0, 14*steps, check); err != nil {
-		t.Fatal(err)
-	}
-	files, err := list(fsys, testTable)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(files.snapshots) != 2 || len(files.records) > 45 || files.records[0] != 1 {
-		t.Errorf("T7: snapshots %v, records %v", files.snapshots, files.records)
-	}
-	young := 0
-	if err := ReadLog(fsys, testTable, func(r *Record) error {
-		if r.Time > w.now.Add(-o.History).UnixMicro() {
-			young++
+		young := 0
+		if err := ReadLog(fsys, testTable, func(r *Record) error {
+			if r.Time > w.now.Add(-history).UnixMicro() {
+				young++
+			}
+			return nil
+		}); err != nil || history > time.Second && young < 10 {
+			t.Errorf("%d records within history %v: %v", young, history, err)
 		}
-		return nil
-	}); err != nil || young < 10 {
-		t.Errorf("%d records within history: %v", young, err)
-	}
-	want := canon(t, l.State())
-	breakFile(t, fsys, snapshotPath(testTable, files.snapshots[1]), 10)
-	if st, err := Read(fsys, testTable); err != nil || canon(t, st) != want {
-		t.Errorf("a damaged newest snapshot: %v", err)
-	}
-	breakFile(t, fsys, snapshotPath(testTable, files.snapshots[0]), 10)
-	_, err = Read(fsys, testTable)
-	if fault.ClassOf(err) != fault.Halt || !strings.Contains(err.Error(), layout.SnapshotFile(files.snapshots[1])) {
-		t.Errorf("both snapshots damaged: %v", err)
+		want := canon(t, l.State())
+		breakFile(t, fsys, snapshotPath(testTable, files.snapshots[1]), 10)
+		if st, err := Read(fsys, testTable); err != nil || canon(t, st) != want {
+			t.Errorf("a damaged newest snapshot, history %v: %v", history, err)
+		}
+		breakFile(t, fsys, snapshotPath(testTable, files.snapshots[0]), 10)
+		_, err = Read(fsys, testTable)
+		if fault.ClassOf(err) != fault.Halt || !strings.Contains(err.Error(), layout.SnapshotFile(files.snapshots[1])) {
+			t.Errorf("both snapshots damaged: %v", err)
+		}
 	}
 }
 

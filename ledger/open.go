@@ -128,7 +128,16 @@ func (l *Ledger) inspect() error {
 // admit says whether this pipeline may have this table at all.
 func (l *Ledger) admit(st *State) error {
 	if st.Seq == 0 {
-		return l.admitNew()
+		err := l.admitNew()
+		if err == nil {
+			return nil
+		}
+		// Another process may have made the table since the log was read: the
+		// files are its own then.
+		if now, rerr := replay(l.o.FS, l.o.Table, nil, nil); rerr == nil && now.Seq > 0 {
+			return l.admit(now)
+		}
+		return err
 	}
 	if st.Owner.Pipeline != l.o.Pipeline && !st.Released {
 		return fault.New(fault.Fenced, "run `hivesink drain` with that pipeline's configuration to release the table",

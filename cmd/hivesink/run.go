@@ -1,0 +1,161 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/hivesink/hivesink"
+	"github.com/hivesink/hivesink/config"
+	"github.com/hivesink/hivesink/internal/fault"
+	"github.com/hivesink/hivesink/pipeline"
+	"github.com/hivesink/hivesink/source"
+)
+
+var runCommand = command{
+	name: "run", usage: "-c FILE [--set KEY=VALUE]... [--resume] [--json]", needsConfig: true,
+	does: "run the pipeline; a bounded source ends it, SIGTERM ends it cleanly",
+	flags: func(f *pflag.FlagSet) {
+		f.Bool("resume", false, "source stdin: the stream is the last one, from its first byte; go on where it stopped")
+		f.BoolP("verbose", "v", false, "log every checkpoint, published file and announcement")
+	},
+	run: run,
+}
+
+// summary is what a run ends with. Counts without "of this run" describe the
+// table as it is now.
+type summary struct {
+	RowsRead      int64   `json:"rows_read"`       // of this run, bad ones included
+	RowsVisible   int64   `json:"rows_visible"`    // in the table now
+	RowsPublished int64   `json:"rows_published"`  // of this run, dead-letter rows included
+	RowsBad       int64   `json:"rows_bad"`        // of this run: dead-lettered or dropped as bad
+	RowsLate      int64   `json:"rows_late"`       // of this run
+	RowsDropped   int64   `json:"rows_dropped"`    // of this run: bad or late, by policy
+	BytesRead     int64   `json:"bytes_read"`      // of this run
+	UnknownKeys   int64   `json:"unknown_keys"`    // of this run
+	PartFiles     int64   `json:"part_files"`      // hidden files written by this run
+	FilesWritten  int64   `json:"published_files"` // files published by this run
+	VisibleFiles  int64   `json:"visible_files"`   // in the table now
+	Partitions    int64   `json:"partitions"`      // announced, in the catalogue now
+	Announcements int64   `json:"announcements"`   // of this run
+	Checkpoints   int64   `json:"checkpoints"`     // of this run
+	Seconds       float64 `json:"seconds"`
+	Stopped       bool    `json:"stopped"` // ended by a signal, not by the end of input
+}
+
+func run(ctx context.Context, a *app) error {
+	started := time.Now()
+	cfg, err := config.Load(a.config, a.sets)
+	if err != nil {
+		return err
+	}
+	if err := cfg.NeedSource(); err != nil {
+		return err
+	}
+	if err := cfg.CheckBuild(); err != nil {
+		return err
+	}
+	src, err := openSource(a, cfg)
+	if err != nil {
+		return err
+	}
+	level := slog.LevelWarn
+	if v, _ := a.flags.GetBool("verbose"); v {
+		level = slog.LevelInfo
+	}
+	log := slog.New(slog.NewTextHandler(a.err, &slog.HandlerOptions{Level: level}))
+	p, err := pipeline.Open(ctx, pipeline.Options{Config: cfg, Version: hivesink.Version, Events: logEvents(log)})
+	if err != nil {
+		return err
+	}
+	stop := showProgress(a.err, p, src)
+	err = p.Run(ctx, src)
+	stop()
+	var totals pipeline.Totals
+	if err == nil {
+		totals, err = p.Totals(context.WithoutCancel(ctx))
+	}
+	if rerr := p.Release(); err == nil {
+		err = rerr
+	}
+	if err != nil {
+		return err
+	}
+	return printSummary(a, summarise(p, totals, started, ctx.Err() != nil))
+}
+
+func summarise(p *pipeline.Pipeline, t pipeline.Totals, started time.Time, stopped bool) summary {
+	s := &p.Stats
+	return summary{
+		RowsRead: s.RowsRead.Load(), RowsVisible: t.RowsVisible, RowsPublished: s.PublishedRows.Load(),
+		RowsBad: s.RowsBad.Load(), RowsLate: s.RowsLate.Load(), RowsDropped: s.RowsDropped.Load(),
+		BytesRead: s.BytesRead.Load(), UnknownKeys: s.UnknownKeys.Load(), PartFiles: s.PartFiles.Load(),
+		FilesWritten: s.PublishedFiles.Load(), VisibleFiles: t.VisibleFiles, Partitions: t.Partitions,
+		Announcements: s.Announced.Load(), Checkpoints: s.Checkpoints.Load(),
+		Seconds: time.Since(started).Seconds(), Stopped: stopped,
+	}
+}
+
+func printSummary(a *app, s summary) error {
+	if a.json {
+		return json.NewEncoder(a.out).Encode(s)
+	}
+	end := "end of input"
+	if s.Stopped {
+		end = "stopped"
+	}
+	fmt.Fprintf(a.out, "%s after %.1f s\n", end, s.Seconds)
+	fmt.Fprintf(a.out, "  rows read       %d (%d bad, %d late, %d dropped)\n", s.RowsRead, s.RowsBad, s.RowsLate, s.RowsDropped)
+	fmt.Fprintf(a.out, "  rows visible    %d\n", s.RowsVisible)
+	fmt.Fprintf(a.out, "  files           %d part files → %d published (%d visible in the table)\n", s.PartFiles, s.FilesWritten, s.VisibleFiles)
+	fmt.Fprintf(a.out, "  partitions      %d announced\n", s.Partitions)
+	fmt.Fprintf(a.out, "  checkpoints     %d\n", s.Checkpoints)
+	if s.UnknownKeys > 0 {
+		fmt.Fprintf(a.out, "  unknown keys    %d (no column of that name)\n", s.UnknownKeys)
+	}
+	return nil
+}
+
+// openSource makes the source that the configuration names.
+func openSource(a *app, cfg *config.Config) (source.Source, error) {
+	schema, err := pipeline.Schema(cfg)
+	if err != nil {
+		return nil, fault.Wrap(fault.Config, "", err)
+	}
+	o, err := pipeline.SourceOptions(cfg, schema)
+	if err != nil {
+		return nil, err
+	}
+	s := cfg.Source
+	resume, _ := a.flags.GetBool("resume")
+	if resume && s.Stdin == nil {
+		return nil, errUsage{fmt.Errorf("--resume is for source stdin; other sources always go on where they stopped")}
+	}
+	switch {
+	case s.Files != nil:
+		return source.NewFiles(s.Files.Paths, o)
+	case s.Stdin != nil:
+		return source.NewStdin(a.in, o, resume)
+	default:
+		return source.NewDatagen(pipeline.DatagenOptions(cfg), o)
+	}
+}
+
+func logEvents(log *slog.Logger) func(pipeline.Event) {
+	return func(e pipeline.Event) {
+		switch e.Kind {
+		case "checkpoint":
+			log.Info("checkpoint", "checkpoint", e.Checkpoint, "part_files", e.Files)
+		case "published":
+			log.Info("published", "path", e.Path, "rows", e.Rows, "bytes", e.Bytes, "mode", e.Mode)
+		case "announced":
+			log.Info("announced", "table", e.Table, "partition", e.Partition, "rows", e.Rows, "number", e.Number)
+		default:
+			log.Warn(e.Kind, "unit", e.Unit, "error", e.Err)
+		}
+	}
+}

@@ -1,0 +1,223 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"runtime"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/hivesink/hivesink"
+	"github.com/hivesink/hivesink/audit"
+	"github.com/hivesink/hivesink/config"
+	"github.com/hivesink/hivesink/ledger"
+	"github.com/hivesink/hivesink/metastore"
+	"github.com/hivesink/hivesink/pipeline"
+	"github.com/hivesink/hivesink/storage/localfs"
+)
+
+var validateCommand = command{
+	name: "validate", usage: "-c FILE [--set KEY=VALUE]...", needsConfig: true,
+	does: "every problem of a configuration at once, with line numbers; touches nothing",
+	run: func(_ context.Context, a *app) error {
+		cfg, err := config.Load(a.config, a.sets)
+		if err != nil {
+			return err
+		}
+		if err := cfg.CheckBuild(); err != nil {
+			return err
+		}
+		if a.json {
+			return json.NewEncoder(a.out).Encode(map[string]any{"valid": true, "config": a.config})
+		}
+		fmt.Fprintf(a.out, "%s is valid\n", a.config)
+		return nil
+	},
+}
+
+var drainCommand = command{
+	name: "drain", usage: "-c FILE", needsConfig: true,
+	does: "publish everything, empty staging, release the ownership of the table",
+	run: func(ctx context.Context, a *app) error {
+		cfg, err := config.Load(a.config, a.sets)
+		if err != nil {
+			return err
+		}
+		if err := needTable(cfg); err != nil {
+			return err
+		}
+		p, err := pipeline.Open(ctx, pipeline.Options{Config: cfg, Version: hivesink.Version})
+		if err != nil {
+			return err
+		}
+		err = p.Drain(ctx)
+		published := p.Stats.PublishedFiles.Load()
+		if err := errors.Join(err, p.Release()); err != nil {
+			return err
+		}
+		if a.json {
+			return json.NewEncoder(a.out).Encode(map[string]any{"published_files": published, "released": true})
+		}
+		fmt.Fprintf(a.out, "%d files published; the table is released\n", published)
+		return nil
+	},
+}
+
+// needTable refuses a table that no run has written yet.
+func needTable(cfg *config.Config) error {
+	_, err := ledger.Read(localfs.New(), cfg.Table.Location.Path)
+	return err
+}
+
+var partitionsCommand = command{
+	name: "partitions", usage: "-c FILE [k=v[/k=v]...] [--json]", needsConfig: true,
+	does: "the catalogue: announced partitions with their files, rows and bytes",
+	run: func(_ context.Context, a *app) error {
+		cfg, err := config.Load(a.config, a.sets)
+		if err != nil {
+			return err
+		}
+		st, err := ledger.Read(localfs.New(), cfg.Table.Location.Path)
+		if err != nil {
+			return err
+		}
+		list, err := metastore.NewEmbedded(cfg.Table.Database, cfg.Table.Name, cfg.Table.Location.Path, st).List(strings.Join(a.args, "/"))
+		if err != nil {
+			return errUsage{err}
+		}
+		if a.json {
+			return json.NewEncoder(a.out).Encode(list)
+		}
+		w := tabwriter.NewWriter(a.out, 0, 8, 2, ' ', 0)
+		fmt.Fprintln(w, "PARTITION\tFILES\tROWS\tBYTES\tANNOUNCED\tTIMES")
+		for _, e := range list {
+			name := e.Partition
+			if name == "" {
+				name = "(table)"
+			}
+			fmt.Fprintf(w, "%s\t%d\t%d\t%d\t%s\t%d\n", name, e.NumFiles, e.NumRows, e.TotalSize,
+				time.UnixMicro(e.AnnouncedAt).UTC().Format(time.RFC3339), e.Number)
+		}
+		return w.Flush()
+	},
+}
+
+var logCommand = command{
+	name: "log", usage: "-c FILE [--json]", needsConfig: true,
+	does: "the history of the table: owners, checkpoints, plans, published files, announcements",
+	run: func(_ context.Context, a *app) error {
+		cfg, err := config.Load(a.config, a.sets)
+		if err != nil {
+			return err
+		}
+		enc := json.NewEncoder(a.out)
+		return ledger.ReadLog(localfs.New(), cfg.Table.Location.Path, func(r *ledger.Record) error {
+			if a.json {
+				return enc.Encode(r)
+			}
+			for _, line := range describe(r) {
+				fmt.Fprintf(a.out, "%d\t%s\tepoch %d\t%s\n", r.Seq, time.UnixMicro(r.Time).UTC().Format(time.RFC3339Nano), r.Epoch, line)
+			}
+			return nil
+		})
+	},
+}
+
+func describe(r *ledger.Record) (lines []string) {
+	if e := r.NewEpoch; e != nil {
+		lines = append(lines, fmt.Sprintf("epoch: pipeline %s, host %s, process %d, hivesink %s", e.Pipeline, e.Host, e.PID, e.Version))
+	}
+	if c := r.Checkpoint; c != nil {
+		var rows int64
+		for _, p := range c.Parts {
+			rows += p.Rows
+		}
+		line := fmt.Sprintf("checkpoint %d: %d rows in %d part files, %d source partitions moved", c.Number, rows, len(c.Parts), len(c.Sources))
+		if c.InputEnded {
+			line += ", end of input"
+		}
+		lines = append(lines, line)
+	}
+	for _, u := range r.Plan {
+		lines = append(lines, fmt.Sprintf("plan: unit %s of %q: %d inputs, %d rows → %s (%s)", u.ID, u.Partition, len(u.Inputs), u.Rows, u.Target, u.Reason))
+	}
+	for _, p := range r.Published {
+		lines = append(lines, fmt.Sprintf("published: %s%s, %d rows, %d bytes (%s)", sideName(p.Table), p.Path, p.Rows, p.Bytes, p.Mode))
+	}
+	if n := len(r.InputsDeleted); n > 0 {
+		lines = append(lines, fmt.Sprintf("inputs deleted of %d units", n))
+	}
+	for _, p := range r.Announced {
+		lines = append(lines, fmt.Sprintf("announced: %s%q number %d, %d files, %d rows", sideName(p.Table), p.Partition, p.Number, p.Files, p.Rows))
+	}
+	if r.Released {
+		lines = append(lines, "released")
+	}
+	return lines
+}
+
+func sideName(table string) string {
+	if table == ledger.MainTable {
+		return ""
+	}
+	return "[" + table + "] "
+}
+
+var fsckCommand = command{
+	name: "fsck", usage: "-c FILE [--json]", needsConfig: true,
+	does: "prove from storage and log that every accepted row is in the table once; exit 4 otherwise",
+	run: func(ctx context.Context, a *app) error {
+		cfg, err := config.Load(a.config, a.sets)
+		if err != nil {
+			return err
+		}
+		rep, err := audit.Run(ctx, localfs.New(), cfg.Table.Location.Path)
+		if err != nil {
+			return err
+		}
+		if a.json {
+			if err := json.NewEncoder(a.out).Encode(rep); err != nil {
+				return err
+			}
+		} else {
+			rep.Print(a.out)
+		}
+		if len(rep.Faults) > 0 {
+			return fmt.Errorf("%w: %d", errFault, len(rep.Faults))
+		}
+		return nil
+	},
+}
+
+var configCommand = command{
+	name: "config", usage: "docs|schema",
+	does: "the reference of all options, or their JSON Schema",
+	run: func(_ context.Context, a *app) error {
+		if len(a.args) != 1 || (a.args[0] != "docs" && a.args[0] != "schema") {
+			return errUsage{errors.New("want `hivesink config docs` or `hivesink config schema`")}
+		}
+		if a.args[0] == "docs" {
+			_, err := fmt.Fprint(a.out, config.Docs())
+			return err
+		}
+		_, err := a.out.Write(config.JSONSchema())
+		return err
+	},
+}
+
+var versionCommand = command{
+	name: "version", usage: "[--json]", does: "print the version",
+	flags: func(*pflag.FlagSet) {},
+	run: func(_ context.Context, a *app) error {
+		if a.json {
+			return json.NewEncoder(a.out).Encode(map[string]string{"version": hivesink.Version, "go": runtime.Version()})
+		}
+		fmt.Fprintf(a.out, "hivesink %s (%s)\n", hivesink.Version, runtime.Version())
+		return nil
+	},
+}

@@ -1,0 +1,447 @@
+package pipeline
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"github.com/hivesink/hivesink/commit"
+	"github.com/hivesink/hivesink/compactor"
+	"github.com/hivesink/hivesink/coordinator"
+	"github.com/hivesink/hivesink/internal/fault"
+	"github.com/hivesink/hivesink/ledger"
+	"github.com/hivesink/hivesink/storage"
+	"github.com/hivesink/hivesink/watermark"
+	"github.com/hivesink/hivesink/writer"
+)
+
+// chain is the part of the pipeline that owns the ledger. Its methods are
+// called by one goroutine at a time.
+type chain struct {
+	log     *ledger.Ledger
+	fs      storage.FS
+	writer  *writer.Options
+	compact *compactor.Options
+	plan    coordinator.Options
+	core    *commit.Core
+	runner  *commit.Runner
+	track   *watermark.Tracker
+	pool    pool
+	now     func() int64
+	random  func() uint64
+	stage   int64 // limits.staging, bytes
+	flushes int   // encoders at a checkpoint
+	events  func(Event)
+
+	mu    sync.Mutex // guards lanes: writers are opened beside the chain
+	lanes []*writer.Lane
+
+	submitted map[string]int // unit id → attempts so far
+	deleted   []string       // units whose inputs are gone, not yet noted
+	stats     *Stats
+	staged    atomic.Int64 // bytes of parts in flight
+	eased     chan struct{}
+	onPos     func(map[string]string)
+
+	newPartitions int // limits.new_partitions_per_checkpoint
+}
+
+// checkpoint makes everything the lanes took so far durable (P1). ended says
+// that the input is over; complete that this ends every trigger.
+func (c *chain) checkpoint(ctx context.Context, ended, complete bool) error {
+	cuts, err := c.cut()
+	if err != nil {
+		return err
+	}
+	parts, err := writer.Flush(ctx, cuts, c.flushes)
+	if err != nil {
+		return storage.Classify(fmt.Errorf("write part files: %w", err))
+	}
+	sources, err := writer.Merge(cuts)
+	if err != nil {
+		return err
+	}
+	st := c.log.State()
+	cp := &ledger.Checkpoint{Number: st.Checkpoint + 1, Sources: sources, Parts: parts, InputEnded: ended, Complete: complete}
+	cp.Watermark = max(st.Watermark, c.observe(sources))
+	if len(sources) == 0 && len(parts) == 0 && cp.Watermark == st.Watermark && ended == st.InputEnded && complete == st.Complete {
+		return nil
+	}
+	if err := c.capPartitions(parts); err != nil {
+		return err
+	}
+	for i := range parts {
+		parts[i].Checkpoint = cp.Number
+		if c.plan.Policy == "off" {
+			u := coordinator.PublishUnit(&parts[i], c.random(), c.log.Epoch())
+			u.Mode, _ = compactor.Choose([]*ledger.Part{&parts[i]}, c.compact.Codec)
+			cp.Units = append(cp.Units, u)
+		}
+	}
+	if err := c.append(&ledger.Record{Checkpoint: cp}); err != nil {
+		return fmt.Errorf("append checkpoint %d: %w", cp.Number, err)
+	}
+	c.stats.Checkpoints.Add(1)
+	c.stats.PartFiles.Add(int64(len(parts)))
+	c.emit(Event{Kind: "checkpoint", Checkpoint: cp.Number, Files: len(parts), Watermark: cp.Watermark})
+	if c.onPos != nil && len(sources) > 0 {
+		pos := make(map[string]string, len(sources))
+		for name, s := range sources {
+			pos[name] = s.Position
+		}
+		c.onPos(pos)
+	}
+	return nil
+}
+
+// capPartitions refuses a checkpoint with more new partitions than allowed: a
+// hostile or wrong partition column must not flood the table.
+func (c *chain) capPartitions(parts []ledger.Part) error {
+	st := c.log.State()
+	fresh := make(map[string]bool)
+	last := ""
+	for i := range parts {
+		key := ledger.PartitionKey(parts[i].Table, parts[i].Partition)
+		if st.Partitions[key] == nil && !fresh[key] {
+			fresh[key] = true
+			last = parts[i].Partition
+		}
+	}
+	if len(fresh) <= c.newPartitions {
+		return nil
+	}
+	return fault.New(fault.Halt, "check table.partitioned_by, or raise limits.new_partitions_per_checkpoint; nothing of this checkpoint was kept, its records will be read again",
+		"%d new partitions in one checkpoint, at most %d are allowed; one of them is %q", len(fresh), c.newPartitions, last)
+}
+
+func (c *chain) cut() ([]*writer.Cut, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var cuts []*writer.Cut
+	for _, l := range c.lanes {
+		cut, err := l.Cut()
+		if err != nil {
+			return nil, storage.Classify(err)
+		}
+		cuts = append(cuts, cut)
+	}
+	return cuts, nil
+}
+
+// observe takes the moved source partitions into the pipeline's watermark.
+func (c *chain) observe(sources map[string]ledger.Source) int64 {
+	now := c.now()
+	for _, name := range slices.Sorted(maps.Keys(sources)) {
+		s := sources[name]
+		if s.Watermark != ledger.NoWatermark {
+			c.track.Observe(name, s.Watermark+c.writer.OutOfOrderness, now)
+		}
+		if s.Ended {
+			c.track.Ended(name)
+		}
+	}
+	return c.track.Current(now)
+}
+
+// append appends a record, with the deletions that wait to be noted.
+func (c *chain) append(r *ledger.Record) error {
+	r.InputsDeleted = append(r.InputsDeleted, c.deleted...)
+	if err := c.log.Append(r); err != nil {
+		return err
+	}
+	c.deleted = nil
+	var bytes int64
+	for _, p := range c.log.State().Parts {
+		bytes += p.Bytes
+	}
+	if was := c.staged.Swap(bytes); bytes < was {
+		select {
+		case c.eased <- struct{}{}:
+		default:
+		}
+	}
+	return nil
+}
+
+// advance does everything that can be done now: plan, publish, announce. It
+// returns when to call again at the latest (wall clock, microseconds; 0: when
+// something happens).
+func (c *chain) advance(ctx context.Context, flush bool) (next int64, err error) {
+	n1, err := c.planUnits(flush)
+	if err != nil {
+		return 0, err
+	}
+	if err := c.collect(ctx); err != nil {
+		return 0, err
+	}
+	n2, err := c.announce(ctx, flush)
+	if err != nil {
+		return 0, err
+	}
+	return earliest(n1, n2), nil
+}
+
+func earliest(a, b int64) int64 {
+	if a == 0 || (b != 0 && b < a) {
+		return b
+	}
+	return a
+}
+
+// planUnits asks the coordinator, stores the plan (P2) and starts it.
+func (c *chain) planUnits(flush bool) (next int64, err error) {
+	st := c.log.State()
+	o := c.plan
+	if c.staged.Load() > c.stage/2 {
+		o.Policy = "off" // the backlog is past its limit: publish unmerged
+	}
+	units, next := coordinator.Plan(st, o, coordinator.Input{
+		Now: c.now(), Flush: flush, Draw: c.random, Epoch: c.log.Epoch(),
+		Closed: func(p *ledger.Partition) bool { return c.core.Closed(st, p) },
+	})
+	if len(units) > 0 {
+		for i := range units {
+			inputs := make([]*ledger.Part, len(units[i].Inputs))
+			for k, id := range units[i].Inputs {
+				inputs[k] = st.Parts[id]
+			}
+			mode, why := compactor.Choose(inputs, c.compact.Codec)
+			units[i].Mode = mode
+			units[i].Reason += "; " + mode + ": " + why
+		}
+		if err := c.append(&ledger.Record{Plan: units}); err != nil {
+			return 0, fmt.Errorf("append plan of %d units: %w", len(units), err)
+		}
+	}
+	return next, c.start()
+}
+
+// start hands every planned unit that is not under way to the pool.
+func (c *chain) start() error {
+	st := c.log.State()
+	for _, id := range slices.Sorted(maps.Keys(st.Units)) {
+		u := st.Units[id]
+		if _, started := c.submitted[id]; started || u.Published {
+			continue
+		}
+		if err := c.submit(u); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *chain) submit(u *ledger.Unit) error {
+	job := compactor.Job{Unit: *u, Attempt: c.submitted[u.ID]}
+	st := c.log.State()
+	for _, id := range u.Inputs {
+		part := st.Parts[id]
+		if part == nil {
+			return fault.New(fault.Halt, "", "unit %s names part %s, which the log does not know", u.ID, id)
+		}
+		where, err := c.log.Locate(part.Epoch, part.Name)
+		if err != nil {
+			return fmt.Errorf("unit %s of partition %q: locate part %s (%d rows): %w", u.ID, u.Partition, id, part.Rows, err)
+		}
+		job.Inputs = append(job.Inputs, compactor.Input{Part: *part, Path: where})
+	}
+	c.submitted[u.ID]++
+	c.pool.submit(job)
+	return nil
+}
+
+// maxAttempts is how often a unit is built when the storage says "try again".
+const maxAttempts = 3
+
+// collect publishes the targets that are built, notes them, and deletes their
+// inputs (P2).
+func (c *chain) collect(ctx context.Context) error {
+	results := c.pool.take()
+	if len(results) == 0 {
+		return nil
+	}
+	var facts []ledger.Published
+	for _, r := range results {
+		if r.err != nil {
+			if fault.ClassOf(r.err) == fault.Retry && c.submitted[r.job.Unit.ID] < maxAttempts && ctx.Err() == nil {
+				c.emit(Event{Kind: "unit-retry", Unit: r.job.Unit.ID, Err: r.err})
+				if err := c.submit(&r.job.Unit); err != nil {
+					return err
+				}
+				continue
+			}
+			return r.err
+		}
+		if err := c.compact.Publish(r.built); err != nil {
+			return err
+		}
+		facts = append(facts, c.publishedFact(r.built))
+	}
+	return c.notePublished(facts)
+}
+
+func (c *chain) publishedFact(b *compactor.Built) ledger.Published {
+	u := &b.Unit
+	file := u.Target
+	if u.Partition != "" {
+		file = u.Partition + "/" + u.Target
+	}
+	return ledger.Published{Unit: u.ID, Table: u.Table, Path: file, Mode: b.Mode, Rows: u.Rows, Bytes: b.Bytes,
+		Leaves: b.Footer.Leaves, Sources: b.Footer.Sources, Time: c.now()}
+}
+
+func (c *chain) notePublished(facts []ledger.Published) error {
+	if len(facts) == 0 {
+		return nil
+	}
+	if err := c.append(&ledger.Record{Published: facts}); err != nil {
+		return fmt.Errorf("note %d published files: %w", len(facts), err)
+	}
+	for i := range facts {
+		f := &facts[i]
+		c.stats.PublishedFiles.Add(1)
+		c.stats.PublishedRows.Add(f.Rows)
+		c.emit(Event{Kind: "published", Unit: f.Unit, Path: f.Path, Rows: f.Rows, Bytes: f.Bytes, Mode: f.Mode})
+		delete(c.submitted, f.Unit)
+		if u := c.log.State().Units[f.Unit]; u != nil {
+			if err := c.deleteInputs(u); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// deleteInputs deletes the inputs of a published unit; the next record notes
+// it.
+func (c *chain) deleteInputs(u *ledger.Unit) error {
+	for _, id := range u.Inputs {
+		part := c.log.State().Parts[id]
+		if part == nil {
+			continue
+		}
+		where, err := c.log.Locate(part.Epoch, part.Name)
+		if errors.Is(err, storage.ErrNotExist) {
+			continue // deleted before a crash
+		}
+		if err == nil {
+			err = c.log.Trash(where)
+		}
+		if err != nil && !errors.Is(err, storage.ErrNotExist) {
+			return storage.Classify(fmt.Errorf("delete input %s of unit %s: %w", id, u.ID, err))
+		}
+	}
+	c.deleted = append(c.deleted, u.ID)
+	return nil
+}
+
+// announce runs the policies of the partitions whose trigger has passed (P3).
+func (c *chain) announce(ctx context.Context, flush bool) (next int64, err error) {
+	now := c.now()
+	due, next := c.core.Due(c.log.State(), now, flush)
+	if len(due) == 0 {
+		return next, nil
+	}
+	done, err := c.runner.Run(ctx, due, now)
+	if len(done) > 0 {
+		if aerr := c.append(&ledger.Record{Announced: done}); aerr != nil {
+			return 0, fmt.Errorf("note %d announced partitions: %w", len(done), aerr)
+		}
+		for i := range done {
+			c.stats.Announced.Add(1)
+			c.emit(Event{Kind: "announced", Partition: done[i].Partition, Table: done[i].Table, Rows: done[i].Rows, Number: done[i].Number})
+		}
+	}
+	if err != nil && fault.ClassOf(err) != fault.Retry {
+		return 0, err
+	}
+	if err != nil {
+		c.emit(Event{Kind: "announce-retry", Err: err})
+		next = earliest(next, c.runner.NextTry())
+	}
+	return next, nil
+}
+
+// recover redoes what the log has planned and not noted as done.
+func (c *chain) recover() error {
+	st := c.log.State()
+	var facts []ledger.Published
+	for _, id := range slices.Sorted(maps.Keys(st.Units)) {
+		u := st.Units[id]
+		if u.Published {
+			if err := c.deleteInputs(u); err != nil {
+				return err
+			}
+			continue
+		}
+		built, err := c.compact.Done(u, u.Inputs)
+		if err != nil {
+			return err
+		}
+		if built != nil {
+			facts = append(facts, c.publishedFact(built))
+		}
+	}
+	if err := c.notePublished(facts); err != nil {
+		return err
+	}
+	return c.start()
+}
+
+// settle brings everything that is in flight to its end: with flush every
+// part is published.
+func (c *chain) settle(ctx context.Context) error {
+	for {
+		next, err := c.advance(ctx, true)
+		if err != nil {
+			return err
+		}
+		st := c.log.State()
+		inFlight := 0
+		for _, u := range st.Units {
+			if !u.Published {
+				inFlight++
+			}
+		}
+		if inFlight > 0 {
+			if err := c.pool.wait(ctx); err != nil {
+				return err
+			}
+			continue
+		}
+		if wait := c.runner.NextTry(); wait != 0 && next == wait {
+			if err := c.pool.sleep(ctx, wait-c.now()); err != nil {
+				return err
+			}
+			continue
+		}
+		break
+	}
+	if len(c.deleted) > 0 {
+		return c.append(&ledger.Record{})
+	}
+	return nil
+}
+
+// judge finds out whether an error is what a fenced owner sees: its staging
+// directory has been renamed away, and every path through it is gone.
+func (c *chain) judge(err error) error {
+	if err == nil || fault.ClassOf(err) == fault.Fenced {
+		return err
+	}
+	if _, serr := c.fs.Stat(c.log.Staging()); errors.Is(serr, storage.ErrNotExist) {
+		return fault.Wrap(fault.Fenced, "another process has taken the table over",
+			fmt.Errorf("epoch %d does not own the table any more: %w", c.log.Epoch(), err))
+	}
+	return err
+}
+
+func (c *chain) emit(e Event) {
+	if c.events != nil {
+		c.events(e)
+	}
+}

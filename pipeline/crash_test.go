@@ -1,0 +1,176 @@
+package pipeline
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"testing"
+
+	"github.com/hivesink/hivesink/internal/fault"
+	"github.com/hivesink/hivesink/internal/kv"
+	"github.com/hivesink/hivesink/storage"
+	"github.com/hivesink/hivesink/storage/faultfs"
+	"github.com/hivesink/hivesink/storage/memfs"
+)
+
+func TestSimUndisturbed(t *testing.T) {
+	fs := memfs.New()
+	s := newSim()
+	if err := s.run(t, fs, kv.NewMem()); err != nil {
+		t.Fatal(err)
+	}
+	s.checkDone(t, fs)
+	// A second run finds nothing to do and changes nothing that is visible.
+	_, files := visible(t, fs, simTable)
+	if err := s.run(t, fs, nil); err != nil {
+		t.Fatal(err)
+	}
+	s.checkDone(t, fs)
+	if _, again := visible(t, fs, simTable); fmt.Sprint(files) != fmt.Sprint(again) {
+		t.Fatalf("a run without input changed the files:\n%v\n%v", files, again)
+	}
+}
+
+// errNever is the error of a rule that only watches.
+var errNever = errors.New("never")
+
+// stride thins out the crash points of -short runs.
+func stride() int {
+	if v, err := strconv.Atoi(os.Getenv("HIVESINK_STRIDE")); err == nil && v > 0 {
+		return v
+	}
+	if testing.Short() {
+		return 7
+	}
+	return 1
+}
+
+// TestCrashAtEveryOperation stops the run before and after every storage
+// operation, takes the images a kill and a power cut leave, and restarts with
+// the index kept, lost, or from an older copy.
+func TestCrashAtEveryOperation(t *testing.T) {
+	clean := faultfs.New(memfs.New())
+	if err := newSim().run(t, clean, kv.NewMem()); err != nil {
+		t.Fatal(err)
+	}
+	total := clean.Ops()
+	t.Logf("%d storage operations", total)
+	only, _ := strconv.Atoi(os.Getenv("HIVESINK_OP"))
+	for k := 1; k <= total; k += stride() {
+		if only != 0 && k != only {
+			continue
+		}
+		for _, after := range []bool{false, true} {
+			crashOnce(t, k, after, clean.Trace()[k-1])
+		}
+	}
+}
+
+func crashOnce(t *testing.T, k int, after bool, op faultfs.Op) {
+	t.Helper()
+	mem := memfs.New()
+	fs := faultfs.New(mem)
+	fs.CrashAt(k, after)
+	index := kv.NewMem()
+	s := newSim()
+	err := s.run(t, fs, index)
+	select {
+	case <-fs.Crashed():
+	default:
+		t.Fatalf("operation %d (%v): the crash did not fire: %v", k, op, err)
+	}
+	// Giving the table up at the very end is best effort: its errors are
+	// nobody's.
+	if !errors.Is(err, faultfs.ErrCrashed) && (err != nil || op.Kind != storage.OpRemove && op.Kind != storage.OpList) {
+		t.Fatalf("operation %d (%v): the crash did not stop the run: %v", k, op, err)
+	}
+	images := map[string]*memfs.FS{"kill": mem.Kill()}
+	switch k % 3 {
+	case 0:
+		images["synced-only"] = mem.Crash(memfs.SyncedOnly, 0)
+	case 1:
+		images["random"] = mem.Crash(memfs.Random, uint64(k))
+	case 2:
+		images["ordered"] = mem.Crash(memfs.Ordered, uint64(k))
+	}
+	n := k / 3
+	for name, image := range images {
+		n++
+		s.checkNow(t, image)
+		ix := kv.Store(index.Clone())
+		switch n % 3 {
+		case 1:
+			ix = kv.NewMem() // lost
+		case 2:
+			ix = olderIndex(t, k)
+		}
+		r := &sim{yaml: s.yaml, rounds: s.rounds, now: s.now, bits: s.bits}
+		if err := r.run(t, image, ix); err != nil {
+			t.Fatalf("operation %d %v, after=%v, image %s: restart: %v\nrerun: HIVESINK_OP=%d go test ./pipeline -run CrashAtEvery", k, op, after, name, err, k)
+		}
+		r.checkDone(t, image)
+	}
+}
+
+// olderIndex is the index of the same run, stopped at half the way.
+func olderIndex(t *testing.T, k int) kv.Store {
+	t.Helper()
+	fs := faultfs.New(memfs.New())
+	fs.CrashAt(max(1, k/2), true)
+	index := kv.NewMem()
+	if err := newSim().run(t, fs, index); !errors.Is(err, faultfs.ErrCrashed) {
+		t.Fatalf("older copy: %v", err)
+	}
+	return index
+}
+
+// TestTakeover lets a second owner take the table over before every storage
+// operation of the first, finish the work, and checks that the first is fenced
+// and makes nothing visible afterwards.
+func TestTakeover(t *testing.T) {
+	clean := faultfs.New(memfs.New())
+	if err := newSim().run(t, clean, kv.NewMem()); err != nil {
+		t.Fatal(err)
+	}
+	total := clean.Ops()
+	fenced := 0
+	for k := 1; k <= total; k += stride() {
+		mem := memfs.New()
+		fs := faultfs.New(mem)
+		second := &sim{yaml: simYAML, rounds: 4, bits: 1 << 32}
+		n := 0
+		var serr error
+		fs.Inject(faultfs.Rule{Times: faultfs.Always, Err: errNever, Match: func(faultfs.Op) bool {
+			if n++; n == k {
+				serr = second.run(t, mem, nil)
+			}
+			return false
+		}})
+		first := newSim()
+		err := first.run(t, fs, kv.NewMem())
+		if n < k {
+			t.Fatalf("operation %d was never reached", k)
+		}
+		if serr != nil {
+			// Only a claim that meets the first owner's own claim may lose.
+			if fault.ClassOf(serr) != fault.Fenced {
+				t.Fatalf("operation %d (%v): second owner: %v", k, clean.Trace()[k-1], serr)
+			}
+			if err != nil {
+				t.Fatalf("operation %d: the second owner was fenced (%v) and the first failed: %v", k, serr, err)
+			}
+		}
+		if err != nil {
+			if c := fault.ClassOf(err); c != fault.Fenced {
+				t.Fatalf("operation %d (%v): first owner's error is of class %s: %v", k, clean.Trace()[k-1], c, err)
+			}
+			fenced++
+		}
+		second.checkDone(t, mem)
+	}
+	if fenced == 0 {
+		t.Fatal("no first owner was ever fenced")
+	}
+	t.Logf("%d of %d first owners fenced", fenced, (total+stride()-1)/stride())
+}

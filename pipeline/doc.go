@@ -1,0 +1,28 @@
+// Package pipeline runs the chain: it owns the goroutines, the barriers, the
+// back-pressure and the shutdown, and hands values from stage to stage.
+//
+//	readers ──batches──► lanes ──cut──► checkpoint ──► plan ──► pool ──► publish ──► announce
+//	                                        └────────────┴── one goroutine, the ledger's ──┘
+//
+// The chain is one goroutine's: it alone reads and appends to the ledger.
+// Readers write to lanes beside it; the pool builds targets beside it. Each
+// step of the chain is an ordinary method (chain.go, steps.go), so that a test
+// can run a whole pipeline in one goroutine, operation by operation.
+//
+// Invariants:
+//
+//   - P1: nothing is acknowledged (OnCheckpoint, Checkpoint's return) before the
+//     checkpoint record is durable.
+//   - P2: nothing becomes visible before the record that plans it is durable,
+//     and no input is deleted before the record that its target is visible.
+//   - P3: no partition is announced before every file up to its cut is
+//     published and the log says so.
+//   - P4: a checkpoint never waits for compaction; ingestion waits for it only
+//     when staged bytes pass limits.staging.
+//   - P5: after a storage or ledger error nothing more is appended, published
+//     or announced by this process: every call returns that error.
+//
+// Crash story: there is no clean-shutdown state. Open redoes whatever the log
+// has planned and not noted as done, in any order, and then goes on as if
+// nothing had happened.
+package pipeline

@@ -1,0 +1,341 @@
+package pipeline
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"time"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/hivesink/hivesink/commit"
+	"github.com/hivesink/hivesink/compactor"
+	"github.com/hivesink/hivesink/config"
+	"github.com/hivesink/hivesink/coordinator"
+	"github.com/hivesink/hivesink/format/parquet"
+	"github.com/hivesink/hivesink/internal/fault"
+	"github.com/hivesink/hivesink/internal/kv"
+	"github.com/hivesink/hivesink/layout"
+	"github.com/hivesink/hivesink/ledger"
+	"github.com/hivesink/hivesink/metastore"
+	"github.com/hivesink/hivesink/record"
+	"github.com/hivesink/hivesink/rolling"
+	"github.com/hivesink/hivesink/storage"
+	"github.com/hivesink/hivesink/storage/localfs"
+	"github.com/hivesink/hivesink/watermark"
+	"github.com/hivesink/hivesink/writer"
+)
+
+// Options are what a pipeline needs beside its configuration. The zero value
+// of every field but Config is what a process on a local disk wants.
+type Options struct {
+	Config  *config.Config
+	Version string
+	// FS, Index, NoLock, Now and Random replace the local file system, the
+	// Badger index in state_dir, the locks, the clock and the random numbers.
+	FS     storage.FS
+	Index  kv.Store
+	NoLock bool
+	Now    func() int64 // wall clock, microseconds
+	Random func() uint64
+	// Inline runs the whole chain in the caller's goroutine: no timers, no
+	// pool, no checkpoint but those asked for.
+	Inline bool
+	Events func(Event)
+}
+
+// Pipeline is an open pipeline: the owner of its table.
+type Pipeline struct {
+	cfg      *config.Config
+	c        *chain
+	track    *watermark.Tracker
+	budget   *writer.Budget
+	schema   *record.Schema
+	closers  []io.Closer
+	requests chan request
+	cancel   context.CancelFunc
+	stopped  chan struct{} // closed when the loop has ended
+	failed   chan struct{} // closed with err set
+	err      error
+	inline   bool
+	Stats    Stats
+}
+
+// Schema is the schema of the records a writer of this pipeline takes.
+func Schema(cfg *config.Config) (*record.Schema, error) {
+	var identity []string
+	for _, t := range cfg.Table.PartitionedBy {
+		if t.Func == "identity" {
+			identity = append(identity, t.Name)
+		}
+	}
+	return record.NewSchema(cfg.Table.Columns, identity)
+}
+
+// Open takes ownership of the table, recovers, and starts the chain. ctx ends
+// the opening, not the pipeline.
+func Open(ctx context.Context, o Options) (*Pipeline, error) {
+	if err := o.defaults(); err != nil {
+		return nil, err
+	}
+	p := &Pipeline{cfg: o.Config, inline: o.Inline, requests: make(chan request), stopped: make(chan struct{}), failed: make(chan struct{})}
+	if err := p.open(ctx, o); err != nil {
+		p.release()
+		return nil, err
+	}
+	if !o.Inline {
+		loopCtx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+		p.cancel = cancel
+		p.c.pool = newWorkers(loopCtx, o.Config.Compaction.Parallelism, p.c.compact.Build)
+		if err := p.c.recover(); err != nil {
+			cancel()
+			p.c.pool.close()
+			p.release()
+			return nil, err
+		}
+		go p.loop(loopCtx) // joined by Close and by fail
+		return p, nil
+	}
+	p.c.pool = &inline{build: p.c.compact.Build}
+	if err := p.c.recover(); err != nil {
+		p.release()
+		return nil, err
+	}
+	return p, nil
+}
+
+func (o *Options) defaults() error {
+	if o.FS == nil {
+		if s := o.Config.Table.Location.Scheme; s != "file" {
+			return fault.New(fault.Config, "use a local path", "table.location: %s:// is not in this build", s)
+		}
+		o.FS = localfs.New()
+	}
+	if o.Now == nil {
+		o.Now = func() int64 { return time.Now().UnixMicro() }
+	}
+	if o.Random == nil {
+		o.Random = randomBits
+	}
+	return nil
+}
+
+// randomBits draws 64 bits that no other process draws.
+func randomBits() uint64 {
+	var b [8]byte
+	_, _ = rand.Read(b[:]) // never fails
+	return binary.LittleEndian.Uint64(b[:])
+}
+
+func (p *Pipeline) open(ctx context.Context, o Options) error {
+	schema, err := Schema(o.Config)
+	if err != nil {
+		return fault.Wrap(fault.Config, "", fmt.Errorf("table.columns: %w", err))
+	}
+	p.schema = schema
+	if o.Index == nil && !o.Inline {
+		if o.Index, err = p.openState(o); err != nil {
+			return err
+		}
+	}
+	host, _ := os.Hostname() // for people only
+	log, err := ledger.Open(ctx, ledger.Options{
+		FS: o.FS, Table: o.Config.Table.Location.Path, Pipeline: o.Config.Pipeline, Host: host, PID: os.Getpid(),
+		Version: o.Version, StateDir: o.Config.StateDir, Index: o.Index, Lock: !o.NoLock,
+		Now: func() time.Time { return time.UnixMicro(o.Now()) }, Random: o.Random,
+		History: time.Duration(o.Config.History),
+	})
+	if err != nil {
+		return err
+	}
+	p.closers = append(p.closers, log)
+	return p.assemble(o, log)
+}
+
+// openState locks state_dir and opens the index in it.
+func (p *Pipeline) openState(o Options) (kv.Store, error) {
+	dir := o.Config.StateDir
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("state_dir: %w", err)
+	}
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return nil, fmt.Errorf("state_dir: %w", err)
+	}
+	if !o.NoLock {
+		lock, err := localfs.New().Lock(filepath.ToSlash(filepath.Join(abs, "lock")))
+		if errors.Is(err, storage.ErrLocked) {
+			return nil, fault.Wrap(fault.Fenced, "stop the other process, or give this one a state_dir of its own",
+				fmt.Errorf("state_dir %s is in use: %w", dir, err))
+		}
+		if err != nil {
+			return nil, fmt.Errorf("lock state_dir: %w", err)
+		}
+		p.closers = append(p.closers, lock)
+	}
+	index, err := kv.OpenBadger(filepath.Join(abs, "index"))
+	if err != nil {
+		return nil, fmt.Errorf("open the index in state_dir: %w", err)
+	}
+	p.closers = append(p.closers, index)
+	return index, nil
+}
+
+// assemble builds the stages around an open ledger.
+func (p *Pipeline) assemble(o Options, log *ledger.Ledger) error {
+	cfg := o.Config
+	p.budget = writer.NewBudget(int64(cfg.Limits.Memory)/2, cfg.Limits.OpenFiles)
+	w, err := p.writerOptions(o, log)
+	if err != nil {
+		return err
+	}
+	schemas, err := tableSchemas(p.schema)
+	if err != nil {
+		return err
+	}
+	location := func(table string) string { return compactor.SideLocation(cfg.Table.Location.Path, table) }
+	createdBy := "hivesink version " + o.Version
+	p.track = watermark.New(watermarkOptions(cfg))
+	policy := cfg.Compaction.Policy
+	if !cfg.Compaction.Enabled {
+		policy = config.PolicyOff
+	}
+	copts := commit.Options{Trigger: cfg.Commit.Trigger, Delay: time.Duration(cfg.Commit.Delay), Late: cfg.Commit.Late,
+		RegisterFirstFile: cfg.Commit.Register == config.RegisterFirstFile, Policies: cfg.Commit.Policies}
+	p.c = &chain{
+		log: log, fs: o.FS, writer: w,
+		compact: &compactor.Options{FS: o.FS, Staging: log.Staging(), Pipeline: cfg.Pipeline, TableID: log.State().Owner.Table,
+			Epoch: log.Epoch(), Codec: cfg.Table.Compression, CreatedBy: createdBy,
+			Schema: func(t string) *parquetfile.Schema { return schemas[t] }, Location: location},
+		plan: coordinator.Options{Policy: policy, FileSize: int64(cfg.Compaction.FileSize),
+			MaxDelay: time.Duration(cfg.Compaction.MaxDelay).Microseconds(), MaxCheckpoints: cfg.Compaction.MaxCheckpoints},
+		core: commit.New(copts), track: p.track, now: o.Now, random: o.Random,
+		stage: int64(cfg.Limits.Staging), flushes: encoders(o.Inline), events: o.Events,
+		submitted: make(map[string]int), stats: &p.Stats, eased: make(chan struct{}, 1), onPos: cfg.OnCheckpoint,
+		newPartitions: cfg.Limits.NewPartitionsPerCheckpoint,
+	}
+	p.c.core.Start(o.Now())
+	policies, err := p.policies(o, log, location)
+	if err != nil {
+		return err
+	}
+	p.c.runner = commit.NewRunner(copts, policies)
+	return nil
+}
+
+func (p *Pipeline) policies(o Options, log *ledger.Ledger, location func(string) string) ([]commit.Policy, error) {
+	var out []commit.Policy
+	for _, name := range o.Config.Commit.Policies {
+		switch name {
+		case config.CommitMetastore:
+			if o.Config.Metastore.Type != config.MetastoreEmbedded {
+				return nil, fault.New(fault.Config, "use type embedded", "metastore.type %s is not in this build", o.Config.Metastore.Type)
+			}
+			out = append(out, metastore.NewEmbeddedPolicy())
+		case config.CommitSuccessFile:
+			out = append(out, commit.NewSuccessFile(o.FS, location, log.Staging, o.Config.Commit.SuccessFile))
+		default:
+			return nil, fault.New(fault.Config, "use metastore or success-file", "commit.policies: %s is not in this build", name)
+		}
+	}
+	return out, nil
+}
+
+// tableSchemas compiles the schemas of the table and its side tables.
+func tableSchemas(s *record.Schema) (map[string]*parquetfile.Schema, error) {
+	main, err := parquetfile.NewSchema(s)
+	if err != nil {
+		return nil, fmt.Errorf("compile the table's schema: %w", err)
+	}
+	ds, err := writer.DeadSchema()
+	if err != nil {
+		return nil, err
+	}
+	dead, err := parquetfile.NewSchema(ds)
+	if err != nil {
+		return nil, fmt.Errorf("compile the dead-letter schema: %w", err)
+	}
+	return map[string]*parquetfile.Schema{ledger.MainTable: main, ledger.LateTable: main, ledger.DeadTable: dead}, nil
+}
+
+func (p *Pipeline) writerOptions(o Options, log *ledger.Ledger) (*writer.Options, error) {
+	cfg := o.Config
+	zone, err := time.LoadLocation(cfg.Table.TimeZone)
+	if err != nil {
+		return nil, fault.Wrap(fault.Config, "use an IANA name such as Europe/Berlin", fmt.Errorf("table.time_zone: %w", err))
+	}
+	w := &writer.Options{
+		FS: o.FS, Staging: log.Staging(), Epoch: log.Epoch(), Pipeline: cfg.Pipeline, TableID: log.State().Owner.Table,
+		Schema: p.schema, Transform: cfg.Table.PartitionedBy, Zone: zone,
+		Codec: cfg.Table.Compression, HiddenCodec: hiddenCodec, CreatedBy: "hivesink version " + o.Version,
+		Final: !cfg.Compaction.Enabled || cfg.Compaction.Policy == config.PolicyOff,
+		Rolling: rolling.Policy{Bytes: int64(cfg.Rolling.FileSize), Rows: cfg.Rolling.Rows,
+			Age: time.Duration(cfg.Rolling.RolloverInterval), Inactivity: time.Duration(cfg.Rolling.InactivityInterval)},
+		Budget: p.budget, EventTime: -1, LateDelay: -1, Late: cfg.Commit.Late,
+		Bad:    &writer.BadPolicy{Policy: config.BadFail},
+		Random: o.Random, Now: o.Now,
+	}
+	if x := cfg.Commit.TimeExtractor; x != nil {
+		w.Extractor = &layout.TimeExtractor{Pattern: x.Pattern, Formatter: x.Formatter}
+	}
+	if cfg.Commit.Trigger == config.TriggerPartitionTime {
+		w.LateDelay = time.Duration(cfg.Commit.Delay).Microseconds()
+	}
+	if s := cfg.Source; s != nil {
+		w.Bad = &writer.BadPolicy{Policy: s.BadRecords.Policy, Limit: s.BadRecords.Limit}
+		w.EventTime = slices.IndexFunc(p.schema.Arrow.Fields(), func(f arrow.Field) bool { return f.Name == s.EventTime.Column })
+		w.OutOfOrderness = time.Duration(s.EventTime.OutOfOrderness).Microseconds()
+		w.MaxFuture = time.Duration(s.EventTime.MaxFuture).Microseconds()
+	}
+	return w, w.Init()
+}
+
+// encoders is how many part files are encoded at once at a checkpoint.
+func encoders(inline bool) int {
+	if inline {
+		return 1
+	}
+	return max(2, runtime.GOMAXPROCS(0))
+}
+
+// hiddenCodec is the codec of part files that will be rewritten.
+const hiddenCodec = "snappy"
+
+func watermarkOptions(cfg *config.Config) watermark.Options {
+	var o watermark.Options
+	if s := cfg.Source; s != nil {
+		o.OutOfOrderness = time.Duration(s.EventTime.OutOfOrderness).Microseconds()
+		o.IdleTimeout = time.Duration(s.EventTime.IdleTimeout).Microseconds()
+		o.MaxFuture = time.Duration(s.EventTime.MaxFuture).Microseconds()
+	}
+	return o
+}
+
+// Sources is what the last complete checkpoint says of each source partition.
+// It must not be called while the chain runs.
+func (p *Pipeline) sources() map[string]ledger.Source {
+	st := p.c.log.State()
+	out := make(map[string]ledger.Source, len(st.Sources))
+	for _, name := range slices.Sorted(maps.Keys(st.Sources)) {
+		out[name] = *st.Sources[name]
+	}
+	return out
+}
+
+// release gives everything back, last opened first.
+func (p *Pipeline) release() error {
+	var errs []error
+	for _, c := range slices.Backward(p.closers) {
+		errs = append(errs, c.Close())
+	}
+	p.closers = nil
+	return errors.Join(errs...)
+}

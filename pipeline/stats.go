@@ -1,0 +1,37 @@
+package pipeline
+
+import "sync/atomic"
+
+// Stats count what a process has done since it was opened.
+type Stats struct {
+	RowsRead       atomic.Int64 // records taken from the source, bad ones included
+	BytesRead      atomic.Int64
+	RowsAccepted   atomic.Int64
+	RowsBad        atomic.Int64 // dead-lettered or dropped as bad
+	RowsDead       atomic.Int64
+	RowsDropped    atomic.Int64
+	RowsLate       atomic.Int64
+	UnknownKeys    atomic.Int64
+	PartFiles      atomic.Int64
+	PublishedFiles atomic.Int64
+	PublishedRows  atomic.Int64
+	Announced      atomic.Int64
+	Checkpoints    atomic.Int64
+}
+
+// Event is something that happened in the chain, for logs.
+type Event struct {
+	Kind       string // checkpoint, published, announced, unit-retry, announce-retry
+	Checkpoint uint64
+	Files      int
+	Watermark  int64
+	Unit       string
+	Path       string
+	Mode       string
+	Table      string
+	Partition  string
+	Number     int64
+	Rows       int64
+	Bytes      int64
+	Err        error
+}

@@ -176,6 +176,8 @@ func (p *Pipeline) Release() error {
 		p.cancel()
 		<-p.stopped
 		p.c.pool.close()
+	} else if p.inline {
+		close(p.stopped)
 	}
 	return p.release()
 }
@@ -255,5 +257,10 @@ func (p *Pipeline) Gate(ctx context.Context) error {
 			return ctx.Err()
 		}
 	}
-	return p.Err()
+	select {
+	case <-p.stopped:
+		return p.ended()
+	default:
+		return p.Err()
+	}
 }

@@ -80,6 +80,15 @@ func Schema(cfg *config.Config) (*record.Schema, error) {
 	return record.NewSchema(cfg.Table.Columns, identity)
 }
 
+// TableRoot is the table's root directory: absolute, cleaned, with slashes.
+func TableRoot(cfg *config.Config) string {
+	abs, err := filepath.Abs(cfg.Table.Location.Path)
+	if err != nil { // the working directory is gone
+		abs = filepath.Clean(cfg.Table.Location.Path)
+	}
+	return filepath.ToSlash(abs)
+}
+
 // Open takes ownership of the table, recovers, and starts the chain. ctx ends
 // the opening, not the pipeline.
 func Open(ctx context.Context, o Options) (*Pipeline, error) {
@@ -114,10 +123,14 @@ func Open(ctx context.Context, o Options) (*Pipeline, error) {
 
 func (o *Options) defaults() error {
 	if o.FS == nil {
-		if s := o.Config.Table.Location.Scheme; s != "file" {
-			return fault.New(fault.Config, "use a local path", "table.location: %s:// is not in this build", s)
+		if err := o.Config.CheckBuild(); err != nil {
+			return err
 		}
 		o.FS = localfs.New()
+		if kind, network := localfs.NetworkMount(TableRoot(o.Config)); network && !o.NoLock {
+			return fault.New(fault.Config, "use a local disk; hdfs and s3 have rules of their own",
+				"table.location: %s is on a network mount (%s), where a lock does not decide who owns the table", TableRoot(o.Config), kind)
+		}
 	}
 	if o.Now == nil {
 		o.Now = func() int64 { return time.Now().UnixMicro() }
@@ -148,7 +161,7 @@ func (p *Pipeline) open(ctx context.Context, o Options) error {
 	}
 	host, _ := os.Hostname() // for people only
 	log, err := ledger.Open(ctx, ledger.Options{
-		FS: o.FS, Table: o.Config.Table.Location.Path, Pipeline: o.Config.Pipeline, Host: host, PID: os.Getpid(),
+		FS: o.FS, Table: TableRoot(o.Config), Pipeline: o.Config.Pipeline, Host: host, PID: os.Getpid(),
 		Version: o.Version, StateDir: o.Config.StateDir, Index: o.Index, Lock: !o.NoLock,
 		Now: func() time.Time { return time.UnixMicro(o.Now()) }, Random: o.Random,
 		History: time.Duration(o.Config.History),
@@ -201,7 +214,7 @@ func (p *Pipeline) assemble(o Options, log *ledger.Ledger) error {
 	if err != nil {
 		return err
 	}
-	location := func(table string) string { return compactor.SideLocation(cfg.Table.Location.Path, table) }
+	location := func(table string) string { return compactor.SideLocation(TableRoot(cfg), table) }
 	createdBy := "hivesink version " + o.Version
 	p.track = watermark.New(watermarkOptions(cfg))
 	policy := cfg.Compaction.Policy

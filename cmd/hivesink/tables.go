@@ -70,7 +70,7 @@ var drainCommand = command{
 
 // needTable refuses a table that no run has written yet.
 func needTable(cfg *config.Config) error {
-	_, err := ledger.Read(localfs.New(), cfg.Table.Location.Path)
+	_, err := ledger.Read(localfs.New(), pipeline.TableRoot(cfg))
 	return err
 }
 
@@ -82,11 +82,11 @@ var partitionsCommand = command{
 		if err != nil {
 			return err
 		}
-		st, err := ledger.Read(localfs.New(), cfg.Table.Location.Path)
+		st, err := ledger.Read(localfs.New(), pipeline.TableRoot(cfg))
 		if err != nil {
 			return err
 		}
-		list, err := metastore.NewEmbedded(cfg.Table.Database, cfg.Table.Name, cfg.Table.Location.Path, st).List(strings.Join(a.args, "/"))
+		list, err := metastore.NewEmbedded(cfg.Table.Database, cfg.Table.Name, pipeline.TableRoot(cfg), st).List(strings.Join(a.args, "/"))
 		if err != nil {
 			return errUsage{err}
 		}
@@ -116,7 +116,7 @@ var logCommand = command{
 			return err
 		}
 		enc := json.NewEncoder(a.out)
-		return ledger.ReadLog(localfs.New(), cfg.Table.Location.Path, func(r *ledger.Record) error {
+		return ledger.ReadLog(localfs.New(), pipeline.TableRoot(cfg), func(r *ledger.Record) error {
 			if a.json {
 				return enc.Encode(r)
 			}
@@ -176,7 +176,7 @@ var fsckCommand = command{
 		if err != nil {
 			return err
 		}
-		rep, err := audit.Run(ctx, localfs.New(), cfg.Table.Location.Path)
+		rep, err := audit.Run(ctx, localfs.New(), pipeline.TableRoot(cfg))
 		if err != nil {
 			return err
 		}

@@ -174,3 +174,47 @@ func TestTakeover(t *testing.T) {
 	}
 	t.Logf("%d of %d first owners fenced", fenced, (total+stride()-1)/stride())
 }
+
+// TestCrashAtEveryIndexTransaction stops the run before and after every
+// transaction of the index, and goes on with that very index.
+func TestCrashAtEveryIndexTransaction(t *testing.T) {
+	clean := kv.NewMem()
+	if err := newSim().run(t, memfs.New(), clean); err != nil {
+		t.Fatal(err)
+	}
+	total := clean.Updates()
+	if total < 10 {
+		t.Fatalf("only %d index transactions", total)
+	}
+	for n := 1; n <= total; n++ {
+		for _, after := range []bool{false, true} {
+			mem := memfs.New()
+			fs := faultfs.New(mem)
+			index := kv.NewMem()
+			fired := false
+			index.Hook = func(k int, done bool) error {
+				if k != n || done != after {
+					return nil
+				}
+				fired = true
+				fs.Crash()
+				return errors.New("killed in an index transaction")
+			}
+			s := newSim()
+			err := s.run(t, fs, index)
+			if !fired {
+				t.Fatalf("transaction %d was never reached", n)
+			}
+			if err == nil && n < total-1 {
+				t.Fatalf("transaction %d: the crash did not stop the run", n)
+			}
+			image := mem.Kill()
+			s.checkNow(t, image)
+			r := &sim{yaml: s.yaml, rounds: s.rounds, now: s.now, bits: s.bits}
+			if err := r.run(t, image, index.Clone()); err != nil {
+				t.Fatalf("transaction %d, after=%v: restart: %v", n, after, err)
+			}
+			r.checkDone(t, image)
+		}
+	}
+}

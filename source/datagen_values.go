@@ -19,9 +19,10 @@ const (
 	defaultDays    = 10
 	endlessStep    = int64(time.Millisecond / time.Microsecond)
 	lateBy         = 2 * day
-	maxElements    = 3
+	maxElements    = 3       // of an array or map: what two bits of a hash say
 	textsInMemory  = 100_000 // distinct texts that are made once
 	defaultTexts   = 1000
+	defaultNumbers = 1_000_000
 	defaultSeconds = 365 * 24 * 3600
 	zipfEntries    = 4096
 )
@@ -203,16 +204,16 @@ func adder(name string, t *hivetype.Type, b array.Builder, o DatagenColumn) func
 		d := draw(10_000, 1<<15)
 		return func(h uint64, _ int64) { b.Append(int16(d(h))) }
 	case *array.Int32Builder:
-		d := draw(1_000_000, 1<<31)
+		d := draw(defaultNumbers, 1<<31)
 		return func(h uint64, _ int64) { b.Append(int32(d(h))) }
 	case *array.Int64Builder:
 		if o.Values == 0 && o.Skew == 0 {
 			return func(_ uint64, row int64) { b.Append(row) }
 		}
-		d := draw(1_000_000, math.MaxInt64)
+		d := draw(defaultNumbers, math.MaxInt64)
 		return func(h uint64, _ int64) { b.Append(d(h)) }
 	case *array.Float32Builder:
-		d := draw(1_000_000, 1<<23)
+		d := draw(defaultNumbers, 1<<23)
 		return func(h uint64, _ int64) { b.Append(float32(d(h)) / 2) }
 	case *array.Float64Builder:
 		d := draw(1<<40, 1<<52)
@@ -299,18 +300,17 @@ func nested(name string, t *hivetype.Type, b array.Builder, o DatagenColumn) fun
 		}
 	case *array.ListBuilder:
 		values := b.ValueBuilder()
-		value := orNull(values, adder(name, t.Elem, values, o))
+		value := orNull(values, adder(name, t.Elem, values, elementOptions(t.Elem, o)))
 		return func(h uint64, row int64) {
 			b.Append(true)
-			n := int(h >> 62)
-			for i := range min(n, maxElements) {
+			for i := range int(h >> 62) {
 				value(element(h, i), row)
 			}
 		}
 	case *array.StructBuilder:
 		fields := make([]func(uint64, int64), len(t.Fields))
 		for i, f := range t.Fields {
-			fields[i] = adder(f.Name, f.Type, b.FieldBuilder(i), DatagenColumn{})
+			fields[i] = adder(f.Name, f.Type, b.FieldBuilder(i), elementOptions(f.Type, DatagenColumn{}))
 			if !f.NotNull {
 				fields[i] = orNull(b.FieldBuilder(i), fields[i])
 			}
@@ -323,6 +323,23 @@ func nested(name string, t *hivetype.Type, b array.Builder, o DatagenColumn) fun
 		}
 	}
 	panic("source: datagen has no values for " + t.String())
+}
+
+// elementOptions keeps bigints inside other values from being row numbers.
+func elementOptions(t *hivetype.Type, o DatagenColumn) DatagenColumn {
+	if t.Kind == hivetype.BigInt && o.Values == 0 {
+		o.Values = defaultNumbers
+	}
+	return o
+}
+
+// mostKeys is how many keys a map has at most, so that no two are the same.
+func mostKeys(t *hivetype.Type) int {
+	switch t.Kind {
+	case hivetype.Boolean, hivetype.Array, hivetype.Map, hivetype.Struct:
+		return 1
+	}
+	return maxElements
 }
 
 func orNull(b array.Builder, add func(uint64, int64)) func(uint64, int64) {

@@ -177,7 +177,7 @@ KILLS = """
 pipeline: kills
 state_dir: {work}/kills-state
 source:
-  datagen: {{rows: {rows}, columns: {{ts: {{values: 200}}}}}}
+  datagen: {{rows: {rows}, rate: 1000000, columns: {{ts: {{values: 200}}}}}}
   readers: 2
   event_time: {{column: ts}}
 table:
@@ -185,7 +185,7 @@ table:
   location: {work}/kills
   columns: [id bigint, ts timestamp, name string, country string, amount double, ok boolean]
   partitioned_by: [{{dt: date(ts)}}]
-checkpoint: {{interval: 200ms}}
+checkpoint: {{interval: 100ms}}
 compaction: {{file_size: 1MB, max_delay: 2s}}
 commit: {{trigger: partition-time, delay: 1h}}
 """
@@ -206,7 +206,7 @@ def kills(work, rows=5_000_000, want=20):
         if hits < want:
             # A moment is a number of new log records: later ones lie in the
             # end of input and the last compactions.
-            stop = records(table) + rng.randint(1, 12)
+            stop = records(table) + rng.randint(1, 8)
             while p.poll() is None and records(table) < stop:
                 time.sleep(0.002)
             if p.poll() is None:

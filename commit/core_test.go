@@ -3,6 +3,7 @@ package commit
 import (
 	"fmt"
 	"maps"
+	"path"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -106,13 +107,19 @@ func (s *script) options(d *datadriven.TestData) string {
 // begin starts a log and a process.
 func (s *script) begin() {
 	s.st = ledger.NewState()
-	s.append(&ledger.Record{NewEpoch: &ledger.Epoch{Pipeline: "p"}})
+	s.append(&ledger.Record{NewEpoch: &ledger.Epoch{Table: "0123456789abcdef", Pipeline: "p"}})
 	s.core = New(s.o)
 }
 
 func (s *script) append(r *ledger.Record) {
 	s.t.Helper()
 	r.Seq, r.Epoch = s.st.Seq+1, 1
+	if r.Checkpoint != nil {
+		for i := range r.Checkpoint.Parts {
+			p := &r.Checkpoint.Parts[i]
+			p.Epoch, p.Name = 1, p.ID+".part"
+		}
+	}
 	if _, err := s.st.Apply(r, ""); err != nil {
 		s.t.Fatal(err)
 	}
@@ -161,7 +168,7 @@ func (s *script) checkpoint(d *datadriven.TestData) {
 }
 
 func (s *script) plan(line []string) {
-	u := ledger.Unit{ID: line[0], Inputs: line[1:]}
+	u := ledger.Unit{ID: line[0], Inputs: line[1:], Target: line[0] + ".parquet"}
 	for _, id := range u.Inputs {
 		part := s.st.Parts[id]
 		if part == nil {
@@ -179,7 +186,7 @@ func (s *script) publish(u *ledger.Unit, now int64, mode string) {
 	if u == nil {
 		s.t.Fatal("no such unit")
 	}
-	s.append(&ledger.Record{Published: []ledger.Published{{Unit: u.ID, Table: u.Table, Path: u.Partition + "/f", Mode: mode,
+	s.append(&ledger.Record{Published: []ledger.Published{{Unit: u.ID, Table: u.Table, Path: path.Join(u.Partition, u.Target), Leaves: u.Inputs, Mode: mode,
 		Rows: u.Rows, Bytes: 100 * int64(len(u.Inputs)), Time: now}}})
 }
 

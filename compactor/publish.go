@@ -32,9 +32,12 @@ func (o *Options) Publish(b *Built) error {
 	}
 	// A rename that answers well and does nothing would lose the rows: look.
 	info, err := o.FS.Stat(to)
-	if err != nil || info.Size != b.Bytes {
-		return fault.New(fault.Halt, "the storage did not keep its word", "publish unit %s: %s has %d bytes after the rename, want %d (%v)",
-			b.Unit.ID, to, info.Size, b.Bytes, err)
+	if err != nil {
+		return fmt.Errorf("look at the target of unit %s after the rename: %w", b.Unit.ID, err)
+	}
+	if info.Size != b.Bytes {
+		return fault.New(fault.Halt, "the storage did not keep its word", "publish unit %s: %s has %d bytes after the rename, want %d",
+			b.Unit.ID, to, info.Size, b.Bytes)
 	}
 	return nil
 }

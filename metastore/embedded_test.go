@@ -15,7 +15,7 @@ var _ metastore.Catalog = (*metastore.Embedded)(nil)
 func TestEmbedded(t *testing.T) {
 	metastoretest.Run(t, func(t *testing.T, _ bool) metastoretest.Fixture {
 		log := &tableLog{t: t, st: ledger.NewState()}
-		log.append(&ledger.Record{Epoch: 1, NewEpoch: &ledger.Epoch{Pipeline: "p"}})
+		log.append(&ledger.Record{Epoch: 1, NewEpoch: &ledger.Epoch{Table: "0123456789abcdef", Pipeline: "p"}})
 		return metastoretest.Fixture{
 			Catalog:  metastore.NewEmbedded("web", "clicks", "/w/web.db/clicks", log.st),
 			Database: "web", Name: "clicks", Location: "/w/web.db/clicks",
@@ -49,6 +49,9 @@ func (l *tableLog) done(facts []ledger.Announced) {
 			l.st.Partitions[key] = p
 		}
 		p.Files, p.Rows, p.Bytes = f.Files, f.Rows, f.Bytes
+		for l.st.Checkpoint < f.Cut {
+			l.append(&ledger.Record{Checkpoint: &ledger.Checkpoint{Number: l.st.Checkpoint + 1}})
+		}
 	}
 	l.append(&ledger.Record{Announced: facts})
 }

@@ -1,71 +1,60 @@
-// Package jsonrow decodes NDJSON: one JSON object a line.
-//
-// It is strict (RFC 8259), exact to the last digit, and allocates nothing per
-// record; the work is done by package textval, whose invariants hold here.
 package jsonrow
 
 import (
-	"bytes"
+	"fmt"
+	"time"
+
+	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/hivesink/hivesink/format"
-	"github.com/hivesink/hivesink/format/text"
+	textval "github.com/hivesink/hivesink/format/text"
 	"github.com/hivesink/hivesink/record"
 )
 
 // Options say how values are written.
-type Options = textval.Options
+type Options struct {
+	// Timestamps is rfc3339 (the default), or the unit of numbers since 1970:
+	// s, ms, us or ns.
+	Timestamps string
+	// Zone is that of times without an offset; nil is UTC.
+	Zone *time.Location
+	// NullOnBadTime names the date and timestamp columns whose value is null
+	// when it cannot be read.
+	NullOnBadTime map[string]bool
+}
 
-// Decoder is a format.RowDecoder.
-type Decoder struct{ *textval.Rows }
+// Decoder decodes JSON objects.
+type Decoder struct{ rows *textval.Rows }
 
 var _ format.RowDecoder = (*Decoder)(nil)
 
-// New makes a decoder for the columns of a table.
+// New returns a decoder of records of the schema. It is an error when the
+// options name no spelling of times or no time column, or when a map's keys
+// are of a type that has no text form.
 func New(s *record.Schema, o Options) (*Decoder, error) {
-	r, err := textval.NewRows(s, o)
+	rows, err := textval.NewRows(s, textval.Options(o))
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("decoding JSON: %w", err)
 	}
-	return &Decoder{r}, nil
+	return &Decoder{rows: rows}, nil
 }
 
-// Append decodes one line.
-func (d *Decoder) Append(rec []byte) error { return d.AppendJSON(rec) }
+// Append decodes one object. An error is a *format.Error.
+func (d *Decoder) Append(rec []byte) error { return d.rows.AppendJSON(rec) }
 
-// splitter cuts at line ends: JSON has none inside a record.
-type splitter struct{ scanned int }
+// Len is the number of rows since the last NewBatch.
+func (d *Decoder) Len() int { return d.rows.Len() }
 
-// NewSplitter makes a splitter of lines. It takes LF and CR LF; a line of
-// blanks is blank.
-func NewSplitter() format.Splitter { return new(splitter) }
+// Size is about the bytes those rows take in memory. A batch must be taken
+// before a column has 2 GiB of text.
+func (d *Decoder) Size() int64 { return d.rows.Size() }
 
-func (s *splitter) Reset() { s.scanned = 0 }
+// UnknownKeys is the number of keys no column matched since the last NewBatch,
+// those in structs included, those of bad records not.
+func (d *Decoder) UnknownKeys() int64 { return d.rows.UnknownKeys() }
 
-func (s *splitter) Next(buf []byte, eof bool) (rec []byte, advance int) {
-	from := min(s.scanned, len(buf))
-	i := bytes.IndexByte(buf[from:], '\n')
-	switch {
-	case i >= 0:
-		i += from
-		s.scanned = 0
-		return trim(buf[:i]), i + 1
-	case eof && len(buf) > 0:
-		s.scanned = 0
-		return trim(buf), len(buf)
-	}
-	s.scanned = len(buf)
-	return nil, 0
-}
+// NewBatch hands over the rows so far, nil when there are none.
+func (d *Decoder) NewBatch() arrow.RecordBatch { return d.rows.NewBatch() }
 
-// trim takes the carriage return off, and makes a blank line empty.
-func trim(line []byte) []byte {
-	if n := len(line); n > 0 && line[n-1] == '\r' {
-		line = line[:n-1]
-	}
-	for _, c := range line {
-		if c != ' ' && c != '\t' && c != '\r' {
-			return line
-		}
-	}
-	return line[:0]
-}
+// Release frees the decoder's buffers. It must not be used after it.
+func (d *Decoder) Release() { d.rows.Release() }

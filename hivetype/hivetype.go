@@ -1,5 +1,3 @@
-// Package hivetype knows Hive's column types as text: it parses and prints
-// them, and knows nothing of Arrow, Parquet or files.
 package hivetype
 
 // Kind is the outermost constructor of a Hive type.

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 )
 
 // maxDepth bounds the nesting of a type.
@@ -14,6 +16,18 @@ var names = map[string]Kind{
 	"float": Float, "double": Double, "decimal": Decimal, "string": String, "varchar": Varchar, "char": Char,
 	"binary": Binary, "date": Date, "timestamp": Timestamp, "array": Array, "map": Map, "struct": Struct,
 }
+
+const known = "boolean, tinyint, smallint, int, bigint, float, double, decimal, string, varchar, char, binary, date, timestamp, array, map, struct"
+
+// refused are the types that Hive has and hivesink does not write, and what to
+// do instead.
+var refused = map[string]string{
+	"interval":         "Hive cannot store an interval; use bigint",
+	"uniontype":        "uniontype is not written: Parquet has no such type; use a struct with one field for each type",
+	"timestamplocaltz": localTimestamp,
+}
+
+const localTimestamp = "timestamp with local time zone is not written: Hive's Parquet has no such type; use timestamp, which holds instants in UTC"
 
 // String prints the type as Hive does; Parse reads it back.
 func (t *Type) String() string {
@@ -72,7 +86,7 @@ type parser struct {
 }
 
 func (p *parser) column() (Field, error) {
-	name, err := p.name("a column name")
+	name, err := p.name("a column name", wordEnd)
 	if err != nil {
 		return Field{}, err
 	}
@@ -104,11 +118,16 @@ func (p *parser) typ(depth int) (*Type, error) {
 		if word == "" {
 			return nil, p.errorf("want a type")
 		}
-		return nil, p.errorf("%q is not a type hivesink writes", word)
+		if why, ok := refused[word]; ok {
+			return nil, p.errorf("%s", why)
+		}
+		return nil, p.errorf("%q is not a type hivesink writes; want one of Hive's: %s", word, known)
 	}
 	t := &Type{Kind: kind}
 	var err error
 	switch kind {
+	case Timestamp:
+		err = p.noTimeZone()
 	case Decimal:
 		err = p.decimal(t)
 	case Varchar:
@@ -130,6 +149,18 @@ func (p *parser) typ(depth int) (*Type, error) {
 		return nil, err
 	}
 	return t, nil
+}
+
+// noTimeZone refuses the longer type that begins with timestamp.
+func (p *parser) noTimeZone() error {
+	p.space()
+	start := p.at
+	word := strings.ToLower(p.word())
+	p.at = start
+	if word == "with" {
+		return p.errorf("%s", localTimestamp)
+	}
+	return nil
 }
 
 func (p *parser) decimal(t *Type) error {
@@ -187,7 +218,7 @@ func (p *parser) fields(t *Type, depth int) error {
 	}
 	seen := make(map[string]bool)
 	for {
-		name, err := p.name("a field name")
+		name, err := p.name("a field name", fieldEnd)
 		if err != nil {
 			return err
 		}
@@ -210,9 +241,12 @@ func (p *parser) fields(t *Type, depth int) error {
 	}
 }
 
-// name reads an identifier, perhaps in backticks, and lower-cases it.
-func (p *parser) name(what string) (string, error) {
+// name reads an identifier, perhaps in backticks, and lower-cases it. Names
+// within a type may have blanks without backticks, because Hive prints types
+// so.
+func (p *parser) name(what, ends string) (string, error) {
 	p.space()
+	start := p.at
 	var s string
 	if p.at < len(p.in) && p.in[p.at] == '`' {
 		end := strings.IndexByte(p.in[p.at+1:], '`')
@@ -221,22 +255,43 @@ func (p *parser) name(what string) (string, error) {
 		}
 		s = p.in[p.at+1 : p.at+1+end]
 		p.at += end + 2
-	} else {
-		s = p.word()
+	} else if s = p.until(ends); ends == fieldEnd {
+		s = strings.TrimRight(s, blanks)
 	}
-	if s == "" {
+	end := p.at
+	p.at = start // where an error is
+	if strings.Trim(s, blanks) == "" {
 		return "", p.errorf("want %s", what)
+	}
+	if s != strings.Trim(s, blanks) {
+		return "", p.errorf("name %q: a blank at an end of a name would be lost; name the column otherwise", s)
+	}
+	if i := strings.IndexFunc(s, unicode.IsControl); i >= 0 || !utf8.ValidString(s) {
+		return "", p.errorf("name %q: a control character or bad UTF-8; name the column otherwise", s)
 	}
 	if strings.ContainsAny(s, ".:,<>`") {
 		return "", p.errorf("name %q: a dot, colon, comma or angle bracket cannot be told from a path; name the column otherwise", s)
 	}
+	if ends == fieldEnd && strings.ContainsAny(s, "()") {
+		return "", p.errorf("name %q: Hive cannot read a parenthesis in the name of a field; name it otherwise", s)
+	}
+	p.at = end
 	return strings.ToLower(s), nil
 }
 
+// What ends a word, and the name of a field.
+const (
+	blanks   = " \t\r\n"
+	fieldEnd = "<>(),:`"
+	wordEnd  = blanks + fieldEnd
+)
+
 // word reads up to a blank or one of the signs of the grammar.
-func (p *parser) word() string {
+func (p *parser) word() string { return p.until(wordEnd) }
+
+func (p *parser) until(ends string) string {
 	start := p.at
-	for p.at < len(p.in) && !strings.ContainsRune(" \t\r\n<>(),:`", rune(p.in[p.at])) {
+	for p.at < len(p.in) && strings.IndexByte(ends, p.in[p.at]) < 0 {
 		p.at++
 	}
 	return p.in[start:p.at]
@@ -254,7 +309,7 @@ func (p *parser) number(least, most int, what string) (int, error) {
 }
 
 func (p *parser) space() {
-	for p.at < len(p.in) && strings.IndexByte(" \t\r\n", p.in[p.at]) >= 0 {
+	for p.at < len(p.in) && strings.IndexByte(blanks, p.in[p.at]) >= 0 {
 		p.at++
 	}
 }

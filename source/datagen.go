@@ -100,6 +100,7 @@ func parseDatagenPosition(id string, from ledger.Source) (datagenPosition, error
 	if from.Position == "" {
 		return p, nil
 	}
+	p.Row = -1 // a position without a row is none of ours
 	if err := json.Unmarshal([]byte(from.Position), &p); err != nil || p.Row != from.NextRow || p.Row < 0 {
 		return p, fault.New(fault.Halt, "was the table written by another version or another kind of source?",
 			"resume %s at row %d: the ledger's position %q is not one of this source", id, from.NextRow, from.Position)

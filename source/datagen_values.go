@@ -288,7 +288,7 @@ func nested(name string, t *hivetype.Type, b array.Builder, o DatagenColumn) fun
 	switch b := b.(type) {
 	case *array.MapBuilder: // before ListBuilder: it has its methods too
 		keys, items := b.KeyBuilder(), b.ItemBuilder()
-		item := orNull(items, adder(name, t.Elem, items, DatagenColumn{}))
+		item := orNull(items, adder(name, t.Elem, items, elementOptions(t.Elem, DatagenColumn{})))
 		key, most := keyAdder(name, t.Key, keys), maxKeys(t.Key)
 		return func(h uint64, row int64) {
 			b.Append(true)
@@ -331,15 +331,6 @@ func elementOptions(t *hivetype.Type, o DatagenColumn) DatagenColumn {
 		o.Values = defaultNumbers
 	}
 	return o
-}
-
-// mostKeys is how many keys a map has at most, so that no two are the same.
-func mostKeys(t *hivetype.Type) int {
-	switch t.Kind {
-	case hivetype.Boolean, hivetype.Array, hivetype.Map, hivetype.Struct:
-		return 1
-	}
-	return maxElements
 }
 
 func orNull(b array.Builder, add func(uint64, int64)) func(uint64, int64) {

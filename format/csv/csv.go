@@ -1,255 +1,248 @@
-// Package csvrow decodes CSV (RFC 4180): fields by header name, quoted fields
-// with line ends and doubled quotes, one rule for null.
-//
-// Invariants:
-//
-//   - V1: a record has as many fields as the header; anything else is bad.
-//   - V2: an unquoted empty field, and an unquoted field of the null text, are
-//     null; a quoted empty field is the empty text.
-//   - V3: no allocation per good record in the steady state.
 package csvrow
 
 import (
 	"bytes"
 	"fmt"
+	"time"
+	"unicode/utf8"
+
+	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/hivesink/hivesink/format"
-	"github.com/hivesink/hivesink/format/text"
+	textval "github.com/hivesink/hivesink/format/text"
 	"github.com/hivesink/hivesink/record"
 )
 
 // Options say how records and values are written.
 type Options struct {
-	textval.Options
-	Delimiter byte   // 0: a comma
-	Quote     byte   // 0: no quoting
-	Null      string // an unquoted field of this text is null, as an empty one is
+	// Timestamps is rfc3339 (the default), or the unit of numbers since 1970:
+	// s, ms, us or ns.
+	Timestamps string
+	// Zone is that of times without an offset; nil is UTC.
+	Zone *time.Location
+	// NullOnBadTime names the date and timestamp columns whose value is null
+	// when it cannot be read.
+	NullOnBadTime map[string]bool
+	// Delimiter is between fields; 0 is a comma.
+	Delimiter byte
+	// Quote is around fields that have delimiters, quotes or newlines in them;
+	// 0 means there is none.
+	Quote byte
+	// Null is what an unquoted null field is written as, besides being empty.
+	Null string
 }
 
-func (o *Options) delimiter() byte {
+func (o Options) delimiter() byte {
 	if o.Delimiter == 0 {
 		return ','
 	}
 	return o.Delimiter
 }
 
-// Decoder is a format.RowDecoder.
-type Decoder struct {
-	*textval.Rows
-	o       Options
-	columns []int // of each field: the column, -1 none
-	ignored int   // fields no column matches
-	fields  []field
-	text    []byte // of quoted fields with doubled quotes
+func (o Options) check() error {
+	d := o.delimiter()
+	for _, c := range []byte{d, o.Quote} {
+		if c == '\n' || c == '\r' || c >= utf8.RuneSelf {
+			return fmt.Errorf("delimiter and quote must be ASCII and no line ends, not %q", c)
+		}
+	}
+	if d == o.Quote {
+		return fmt.Errorf("delimiter and quote are both %q", d)
+	}
+	return nil
 }
 
-type field struct {
-	text   []byte
-	quoted bool
+// Decoder decodes records of delimited text.
+type Decoder struct {
+	rows    *textval.Rows
+	columns []int // of each field; below zero: none
+	unknown int
+	delim   byte
+	quote   byte
+	null    []byte
+	plain   []byte // the record's fields that had doubled quotes, without them
 }
 
 var _ format.RowDecoder = (*Decoder)(nil)
 
-// New makes a decoder for records of the fields that header names; nil: the
-// table's columns in order. Two names for one column are an error, unless one
-// is spelled as the column is: that one counts.
+// New returns a decoder of records of the schema whose fields are those of the
+// header, or the table's columns in their order when it is nil. It is an error
+// when two fields are of one column or no field is of any.
 func New(s *record.Schema, header []string, o Options) (*Decoder, error) {
-	r, err := textval.NewRows(s, o.Options)
-	if err != nil {
-		return nil, err
+	if err := o.check(); err != nil {
+		return nil, fmt.Errorf("decoding CSV: %w", err)
 	}
-	d := &Decoder{Rows: r, o: o}
+	d := &Decoder{delim: o.delimiter(), quote: o.Quote, null: []byte(o.Null)}
+	if err := d.match(s, header); err != nil {
+		return nil, fmt.Errorf("decoding CSV: %w", err)
+	}
+	rows, err := textval.NewRows(s, textval.Options{
+		Timestamps: o.Timestamps, Zone: o.Zone, NullOnBadTime: o.NullOnBadTime})
+	if err != nil {
+		return nil, fmt.Errorf("decoding CSV: %w", err)
+	}
+	d.rows = rows
+	return d, nil
+}
+
+// match finds the column of each field, whatever the ASCII case.
+func (d *Decoder) match(s *record.Schema, header []string) error {
 	if header == nil {
 		for i := range s.Columns {
 			d.columns = append(d.columns, i)
 		}
-		return d, nil
+		return nil
 	}
-	type owner struct {
-		field int
-		exact bool
+	byName := make(map[string]int, len(s.Columns))
+	for i, c := range s.Columns {
+		byName[lower(c.Name)] = i
 	}
-	owners := make(map[int]owner)
-	for i, name := range header {
-		col, exact := r.Column(name)
-		d.columns = append(d.columns, col)
-		if col < 0 {
+	taken := make(map[int]string)
+	for _, h := range header {
+		i, ok := byName[lower(h)]
+		if !ok {
+			d.columns = append(d.columns, -1)
+			d.unknown++
 			continue
 		}
-		was, taken := owners[col]
-		switch {
-		case !taken || (exact && !was.exact):
-			if taken {
-				d.columns[was.field] = -1
-			}
-			owners[col] = owner{i, exact}
-		case was.exact && !exact:
-			d.columns[i] = -1
-		default:
-			r.Release()
-			return nil, fmt.Errorf("fields %d and %d (%q and %q) are both column %s", was.field+1, i+1, header[was.field], name, s.Columns[col].Name)
+		if other, twice := taken[i]; twice {
+			return fmt.Errorf("the header has %q and %q, both for column %s", other, h, s.Columns[i].Name)
 		}
+		taken[i] = h
+		d.columns = append(d.columns, i)
 	}
-	for _, c := range d.columns {
-		if c < 0 {
-			d.ignored++
-		}
+	if len(taken) == 0 {
+		return fmt.Errorf("the header names no column of the table: %q", header)
 	}
-	return d, nil
+	return nil
 }
 
-// ParseHeader reads the names of a header record, without a byte order mark.
+// lower folds ASCII only, as for JSON keys.
+func lower(s string) string {
+	b := []byte(s)
+	for i, c := range b {
+		if c >= 'A' && c <= 'Z' {
+			b[i] = c | 0x20
+		}
+	}
+	return string(b)
+}
+
+// ParseHeader returns the names in a header record, of which a byte order mark
+// is no part. It is an error when the record is not well formed.
 func ParseHeader(rec []byte, o Options) ([]string, error) {
+	if err := o.check(); err != nil {
+		return nil, fmt.Errorf("reading a CSV header: %w", err)
+	}
 	rec = bytes.TrimPrefix(rec, []byte("\xef\xbb\xbf"))
-	d := &Decoder{o: o}
-	if err := d.split(rec); err != nil {
-		return nil, err
+	d := &Decoder{delim: o.delimiter(), quote: o.Quote}
+	var names []string
+	for p := 0; ; {
+		text, _, end, err := d.field(rec, p)
+		if err != nil {
+			return nil, fmt.Errorf("reading a CSV header: %w", err)
+		}
+		names = append(names, string(bytes.ToValidUTF8(text, []byte("\uFFFD"))))
+		if end == len(rec) {
+			return names, nil
+		}
+		p = end + 1
 	}
-	names := make([]string, len(d.fields))
-	for i, f := range d.fields {
-		names[i] = string(f.text)
-	}
-	return names, nil
 }
 
-// Append decodes one record.
+// field reads the field at p. end is its delimiter or the end of the record.
+// The text is good until the next record.
+func (d *Decoder) field(rec []byte, p int) (text []byte, quoted bool, end int, err *format.Error) {
+	if d.quote != 0 && p < len(rec) && rec[p] == d.quote {
+		return d.quotedField(rec, p)
+	}
+	end = len(rec)
+	for q := p; q < len(rec); q++ {
+		c := rec[q]
+		if c == d.delim {
+			end = q
+			break
+		}
+		if c == d.quote && c != 0 { // C3
+			return nil, false, 0, syntax("quote at offset %d inside an unquoted field: quote the field and double the quote: %s",
+				q, textval.Quote(rec[p:]))
+		}
+	}
+	return rec[p:end:end], false, end, nil
+}
+
+func (d *Decoder) quotedField(rec []byte, start int) ([]byte, bool, int, *format.Error) {
+	p := start + 1
+	first, kept := p, len(d.plain)
+	for {
+		n := bytes.IndexByte(rec[p:], d.quote)
+		if n < 0 {
+			return nil, true, 0, syntax("the quote at offset %d is never closed: %s", start, textval.Quote(rec[start:]))
+		}
+		q := p + n
+		if q+1 < len(rec) && rec[q+1] == d.quote {
+			d.plain = append(d.plain, rec[p:q+1]...)
+			p = q + 2
+			continue
+		}
+		if q+1 < len(rec) && rec[q+1] != d.delim {
+			return nil, true, 0, syntax("text after the closing quote at offset %d: %s", q, textval.Quote(rec[q+1:]))
+		}
+		if p == first {
+			return rec[first:q:q], true, q + 1, nil
+		}
+		d.plain = append(d.plain, rec[p:q]...)
+		return d.plain[kept:len(d.plain):len(d.plain)], true, q + 1, nil
+	}
+}
+
+func syntax(form string, args ...any) *format.Error {
+	return &format.Error{Class: record.ClassSyntax, Reason: "not CSV: " + fmt.Sprintf(form, args...)}
+}
+
+// Append decodes one record. An error is a *format.Error.
 func (d *Decoder) Append(rec []byte) error {
-	if err := d.split(rec); err != nil {
-		return err
-	}
-	if len(d.fields) != len(d.columns) {
-		return &format.Error{Class: record.ClassSyntax, Reason: fmt.Sprintf("the record has %d fields, want %d", len(d.fields), len(d.columns))}
-	}
-	d.Begin()
-	for i, col := range d.columns {
-		if col < 0 {
-			continue
+	d.rows.Begin()
+	d.plain = d.plain[:0]
+	n := 0
+	for p := 0; ; {
+		text, quoted, end, err := d.field(rec, p)
+		if err != nil {
+			return err
 		}
-		f := &d.fields[i]
-		if !f.quoted && (len(f.text) == 0 || (d.o.Null != "" && string(f.text) == d.o.Null)) {
-			d.SetNull(col) // V2
-			continue
-		}
-		d.SetText(col, f.text)
-	}
-	d.Ignore(d.ignored)
-	return d.Commit()
-}
-
-// split cuts a record into fields.
-func (d *Decoder) split(rec []byte) error {
-	d.fields, d.text = d.fields[:0], d.text[:0]
-	if cap(d.text) < len(rec) {
-		d.text = make([]byte, 0, 2*len(rec)) // never moved while fields point into it
-	}
-	delim := d.o.delimiter()
-	for {
-		if d.o.Quote != 0 && len(rec) > 0 && rec[0] == d.o.Quote {
-			rest, err := d.quoted(rec)
-			if err != nil {
-				return err
+		if n < len(d.columns) && d.columns[n] >= 0 {
+			if !quoted && (len(text) == 0 || bytes.Equal(text, d.null)) { // C2
+				d.rows.SetNull(d.columns[n])
+			} else {
+				d.rows.SetText(d.columns[n], text)
 			}
-			if len(rest) == 0 {
-				return nil
-			}
-			rec = rest[1:]
-			continue
 		}
-		i := bytes.IndexByte(rec, delim)
-		if i < 0 {
-			d.fields = append(d.fields, field{text: rec})
-			return nil
+		n++
+		if end == len(rec) {
+			break
 		}
-		d.fields = append(d.fields, field{text: rec[:i]})
-		rec = rec[i+1:]
+		p = end + 1
 	}
+	if n != len(d.columns) { // C1
+		return syntax("%d fields where the header has %d: %s", n, len(d.columns), textval.Quote(rec))
+	}
+	d.rows.Ignore(d.unknown)
+	return d.rows.Commit()
 }
 
-// quoted takes a quoted field and returns what follows: nothing, or a delimiter
-// and the rest.
-func (d *Decoder) quoted(rec []byte) (rest []byte, err error) {
-	q := d.o.Quote
-	body := rec[1:]
-	start := len(d.text)
-	for {
-		i := bytes.IndexByte(body, q)
-		if i < 0 {
-			return nil, &format.Error{Class: record.ClassSyntax, Reason: fmt.Sprintf("field %d: its quote is not closed", len(d.fields)+1)}
-		}
-		end := i + 1
-		if end < len(body) && body[end] == q { // a doubled quote
-			d.text = append(d.text, body[:end]...)
-			body = body[end+1:]
-			continue
-		}
-		text := body[:i]
-		if len(d.text) > start {
-			d.text = append(d.text, text...)
-			text = d.text[start:]
-		}
-		rest = body[end:]
-		if len(rest) > 0 && rest[0] != d.o.delimiter() {
-			return nil, &format.Error{Class: record.ClassSyntax, Reason: fmt.Sprintf("field %d: %s follows its closing quote", len(d.fields)+1, textval.Quote(rest))}
-		}
-		d.fields = append(d.fields, field{text: text, quoted: true})
-		return rest, nil
-	}
-}
+// Len is the number of rows since the last NewBatch.
+func (d *Decoder) Len() int { return d.rows.Len() }
 
-// splitter cuts at line ends outside quotes. A quote counts only where a field
-// begins or inside a quoted one; between, it is text.
-type splitter struct {
-	delim, quote byte
-	scanned      int
-	inQuotes     bool
-	fieldStart   bool
-}
+// Size is about the bytes those rows take in memory. A batch must be taken
+// before a column has 2 GiB of text.
+func (d *Decoder) Size() int64 { return d.rows.Size() }
 
-// NewSplitter makes a splitter of records.
-func NewSplitter(delimiter, quote byte) format.Splitter {
-	if delimiter == 0 {
-		delimiter = ','
-	}
-	return &splitter{delim: delimiter, quote: quote, fieldStart: true}
-}
+// UnknownKeys is the number of fields no column matched since the last
+// NewBatch, and of keys in structs.
+func (d *Decoder) UnknownKeys() int64 { return d.rows.UnknownKeys() }
 
-func (s *splitter) Reset() { s.scanned, s.inQuotes, s.fieldStart = 0, false, true }
+// NewBatch hands over the rows so far, nil when there are none.
+func (d *Decoder) NewBatch() arrow.RecordBatch { return d.rows.NewBatch() }
 
-func (s *splitter) Next(buf []byte, eof bool) (rec []byte, advance int) {
-	i := min(s.scanned, len(buf))
-	for i < len(buf) {
-		c := buf[i]
-		switch {
-		case s.inQuotes:
-			j := bytes.IndexByte(buf[i:], s.quote)
-			if j < 0 {
-				i = len(buf)
-				continue
-			}
-			i += j
-			s.inQuotes = false // a doubled quote opens it again
-			s.fieldStart = true
-		case c == '\n':
-			s.Reset()
-			return trim(buf[:i]), i + 1
-		case s.quote != 0 && c == s.quote && s.fieldStart:
-			s.inQuotes = true
-		default:
-			s.fieldStart = c == s.delim
-		}
-		i++
-	}
-	if eof && len(buf) > 0 {
-		s.Reset()
-		return trim(buf), len(buf)
-	}
-	s.scanned = i
-	return nil, 0
-}
-
-func trim(line []byte) []byte {
-	if n := len(line); n > 0 && line[n-1] == '\r' {
-		line = line[:n-1]
-	}
-	return line
-}
+// Release frees the decoder's buffers. It must not be used after it.
+func (d *Decoder) Release() { d.rows.Release() }

@@ -24,10 +24,10 @@
 //     damage was delivered first.
 //   - S5: memory is bounded: a reader buffers at most max_record plus a chunk,
 //     a batch ends at its limit of rows or bytes, bad records included, and a
-//     record longer than max_record costs no more than its first max_record
-//     bytes.
+//     record longer than max_record leaves no more than its first 4 KB.
 //   - S6: a file that was read to its end is looked at again only when its size
-//     has changed; what was appended is read then.
+//     has changed; what was appended to a plain file is read then, and a
+//     compressed one halts.
 //   - S7: no input that the patterns name is passed over in silence: an
 //     unreadable directory, a dangling link or a pipe is an error, and so is a
 //     file that was read in part and is gone.

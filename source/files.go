@@ -204,6 +204,10 @@ func (in *fileInput) open(name string, p position) error {
 	if err != nil {
 		return fault.New(fault.Halt, "rename it, or replace it by a whole copy", "read %s: %w", name, err)
 	}
+	if in.compression != plain && p.End && in.size != p.Size {
+		return fault.New(fault.Halt, "put the old one back, and what is new in a file of its own",
+			"resume %s: it has grown from %d to %d bytes since it was read to its end, which no whole %s file does", name, p.Size, in.size, in.compression)
+	}
 	return nil
 }
 

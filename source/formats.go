@@ -2,9 +2,8 @@ package source
 
 import (
 	"github.com/hivesink/hivesink/format"
-	"github.com/hivesink/hivesink/format/csv"
-	"github.com/hivesink/hivesink/format/json"
-	"github.com/hivesink/hivesink/format/text"
+	csvrow "github.com/hivesink/hivesink/format/csv"
+	jsonrow "github.com/hivesink/hivesink/format/json"
 	"github.com/hivesink/hivesink/internal/fault"
 )
 
@@ -23,32 +22,35 @@ type recordFormat struct {
 }
 
 func (o *Options) recordFormat() (recordFormat, error) {
-	values := textval.Options{Timestamps: o.Timestamps, Zone: o.Zone, NullOnBadTime: o.NullOnBadTime}
 	switch o.Format {
 	case FormatJSON:
-		return recordFormat{
-			splitter: jsonrow.NewSplitter,
-			decoder: func([]byte) (format.RowDecoder, error) {
-				d, err := jsonrow.New(o.Schema, values)
-				if err != nil {
-					return nil, err
-				}
-				return d, nil
-			},
-		}, nil
+		return recordFormat{splitter: jsonrow.NewSplitter, decoder: o.jsonDecoder}, nil
 	case FormatCSV:
-		c := csvrow.Options{Options: values, Delimiter: o.CSVDelimiter, Quote: o.CSVQuote, Null: o.CSVNull}
 		return recordFormat{
 			header:   o.CSVHeader,
 			quote:    o.CSVQuote,
-			splitter: func() format.Splitter { return csvrow.NewSplitter(c.Delimiter, c.Quote) },
-			decoder:  func(header []byte) (format.RowDecoder, error) { return csvDecoder(o, header, c) },
+			splitter: func() format.Splitter { return csvrow.NewSplitter(o.CSVQuote) },
+			decoder:  o.csvDecoder,
 		}, nil
 	}
 	return recordFormat{}, fault.New(fault.Config, "use json or csv", "source.format %s is not in this build", o.Format)
 }
 
-func csvDecoder(o *Options, header []byte, c csvrow.Options) (format.RowDecoder, error) {
+func (o *Options) jsonDecoder([]byte) (format.RowDecoder, error) {
+	d, err := jsonrow.New(o.Schema, jsonrow.Options{Timestamps: o.Timestamps, Zone: o.Zone, NullOnBadTime: o.NullOnBadTime})
+	if err != nil {
+		return nil, err
+	}
+	return d, nil
+}
+
+// csvDecoder makes a decoder of records below a header; nil: the fields are the
+// schema's columns in their order.
+func (o *Options) csvDecoder(header []byte) (format.RowDecoder, error) {
+	c := csvrow.Options{
+		Timestamps: o.Timestamps, Zone: o.Zone, NullOnBadTime: o.NullOnBadTime,
+		Delimiter: o.CSVDelimiter, Quote: o.CSVQuote, Null: o.CSVNull,
+	}
 	var names []string
 	if header != nil {
 		var err error

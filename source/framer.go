@@ -15,6 +15,9 @@ import (
 // chunkBytes is how much is read at a time, and the first size of a buffer.
 const chunkBytes = 256 << 10
 
+// rawBytes is how much is kept of a record that is too long.
+const rawBytes = 4 << 10
+
 // terminatorBytes is how long a line end is at most.
 const terminatorBytes = 2
 
@@ -121,20 +124,18 @@ func (f *framer) next(ctx context.Context) (*record.Batch, error) {
 			f.err = io.EOF
 			break
 		}
-		if f.readErr == nil {
-			err = f.fill(ctx, f.row == f.batch.FirstRow)
+		if f.readErr != nil { // S4: only now that all before it is in
+			if f.row == f.batch.FirstRow {
+				return nil, f.readErr
+			}
+			break
 		}
+		err = f.fill(ctx, f.row == f.batch.FirstRow)
 		if errors.Is(err, errQuiet) {
 			break
 		}
 		if err != nil {
 			return nil, err
-		}
-		if f.readErr != nil {
-			if f.row == f.batch.FirstRow {
-				return nil, f.readErr
-			}
-			break
 		}
 	}
 	return f.deliver(), nil
@@ -186,7 +187,7 @@ func (f *framer) step() (took bool, err error) {
 		return false, nil
 	case int64(len(rec)) > f.o.MaxRecord:
 		f.bad(record.BadRecord{Place: f.place(), Class: record.ClassTooLong,
-			Reason: f.longReason(), Raw: bytes.Clone(rec[:f.o.MaxRecord])})
+			Reason: f.longReason(), Raw: bytes.Clone(rec[:min(f.o.MaxRecord, rawBytes)])})
 	case len(rec) > 0:
 		if err := f.decode(rec); err != nil {
 			return false, err

@@ -2,7 +2,6 @@ package source
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -250,5 +249,3 @@ func streamOf(t testing.TB, o Options, r io.Reader, resume bool) Source {
 	}
 	return s
 }
-
-var _ = context.Background

@@ -158,17 +158,15 @@ func (f *framer) need(ctx context.Context, n int) error {
 
 // more is fill for what cannot go on without more bytes.
 func (f *framer) more(ctx context.Context) error {
-	if f.readErr == nil {
-		if err := f.fill(ctx, true); err != nil {
-			return err
-		}
+	if f.readErr != nil {
+		return f.readErr
 	}
-	return f.readErr
+	return f.fill(ctx, true)
 }
 
 // beginLong starts to pass over the record at buf[r], which is too long.
 func (f *framer) beginLong() {
-	f.long = &longRecord{raw: bytes.Clone(f.buf[f.r : f.r+int(f.o.MaxRecord)]), place: f.place()}
+	f.long = &longRecord{raw: bytes.Clone(f.buf[f.r : f.r+int(min(f.o.MaxRecord, rawBytes))]), place: f.place()}
 	f.lineAt(f.r)
 	f.split.Reset()
 }

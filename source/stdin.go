@@ -30,7 +30,8 @@ type stdin struct {
 
 // NewStdin reads one stream, compressed or not. Every run is a new stream,
 // stdin:1, stdin:2, … With resume it is the last one again, from its first
-// byte, and what was read of it is passed over.
+// byte, and what was read of it is passed over; one that was read to its end is
+// no split any more.
 //
 // r is read in a goroutine of the reader's, so that Read returns when its
 // context ends although r blocks. Close does not wait for that goroutine: it
@@ -57,6 +58,8 @@ func (s *stdin) Splits(_ context.Context, known map[string]ledger.Source) ([]Spl
 	}
 	if !s.resume || last == 0 {
 		last++
+	} else if known[streamPrefix+strconv.Itoa(last)].Ended {
+		return nil, nil // it was read to its end
 	}
 	return []Split{{ID: streamPrefix + strconv.Itoa(last), Name: "stdin"}}, nil
 }

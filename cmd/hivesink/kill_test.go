@@ -1,0 +1,260 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/hivesink/hivesink/layout"
+)
+
+const killYAML = `
+pipeline: kills
+state_dir: {dir}/state
+source:
+  datagen: {rows: 200000, rate: 60000, columns: {ts: {values: 20}}}
+  readers: 2
+  event_time: {column: ts}
+table:
+  name: kills
+  location: {dir}/table
+  columns: [id bigint, ts timestamp, name string, amount double]
+  partitioned_by: [{dt: date(ts)}]
+checkpoint: {interval: 60ms}
+compaction: {file_size: 64KB, max_delay: 1s, bytes_per_second: 1MB}
+commit: {trigger: partition-time, delay: 1h}
+`
+
+const (
+	killRows = 200_000
+	// killsAtEnd is how many of the kills are kept for the end of input and
+	// the last compactions.
+	killsAtEnd = 5
+)
+
+func number(t *testing.T, name string, otherwise int) int {
+	t.Helper()
+	text := os.Getenv(name)
+	if text == "" {
+		return otherwise
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil {
+		t.Fatalf("%s: %v", name, err)
+	}
+	return n
+}
+
+// watcher is a reader of the table that never stops looking.
+type watcher struct {
+	root string
+	seen map[string]bool
+	ids  map[int64]string
+	// looks is how often it has listed the table.
+	looks int
+}
+
+// look lists the table once and reads each file that it sees for the first
+// time: no file vanishes, every file is whole, no id is there twice.
+func (w *watcher) look() error {
+	names, err := files(w.root)
+	if err != nil {
+		return err
+	}
+	w.looks++
+	now := make(map[string]bool, len(names))
+	for _, name := range names {
+		now[name] = true
+		if w.seen[name] {
+			continue
+		}
+		ids, err := readIDs(name)
+		if err != nil {
+			return err
+		}
+		if len(ids) == 0 {
+			return fmt.Errorf("%s is visible and has no row", name)
+		}
+		for _, id := range ids {
+			if other, twice := w.ids[id]; twice {
+				return fmt.Errorf("id %d of %s is in %s too", id, name, other)
+			}
+			w.ids[id] = name
+		}
+		w.seen[name] = true
+	}
+	for name := range w.seen {
+		if !now[name] {
+			return fmt.Errorf("%s was visible and is gone", name)
+		}
+	}
+	return nil
+}
+
+// watch looks until stop is called, which returns the first thing wrong.
+func (w *watcher) watch() (stop func() error) {
+	quit := make(chan struct{})
+	var err error
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		for err == nil {
+			select {
+			case <-quit:
+				err = w.look()
+				return
+			default:
+				err = w.look()
+			}
+		}
+	})
+	return sync.OnceValue(func() error { close(quit); wg.Wait(); return err })
+}
+
+// spoilState says in turn what becomes of the state directory after a kill.
+func (tb *table) spoilState(turn int) {
+	tb.t.Helper()
+	older := filepath.Join(tb.dir, "older-state")
+	var err error
+	switch turn % 4 {
+	case 0: // kept; a copy is put aside
+		if err = os.RemoveAll(older); err == nil {
+			err = os.CopyFS(older, os.DirFS(tb.state))
+		}
+		if errors.Is(err, os.ErrNotExist) {
+			err = nil // killed before it was made
+		}
+	case 1: // kept
+	case 2:
+		err = os.RemoveAll(tb.state)
+	case 3:
+		if _, statErr := os.Stat(older); statErr == nil {
+			if err = os.RemoveAll(tb.state); err == nil {
+				err = os.CopyFS(tb.state, os.DirFS(older))
+			}
+		}
+	}
+	if err != nil {
+		tb.t.Fatal(err)
+	}
+}
+
+// moment waits for the moment to kill. False: the process ended before.
+func (tb *table) moment(p *process, rng *rand.Rand, atEnd bool) bool {
+	tb.t.Helper()
+	if atEnd {
+		seen := 0
+		if !p.until(tb.t, "the end of input", func() bool { return tb.inputEnded(&seen) }) {
+			return false
+		}
+	}
+	more := tb.records() + rng.IntN(7)
+	if !p.until(tb.t, "the next log records", func() bool { return tb.records() >= more }) {
+		return false
+	}
+	if rng.IntN(2) == 0 {
+		return true // at the record
+	}
+	select { // some time after it
+	case <-p.done:
+		return false
+	case <-time.After(time.Duration(rng.IntN(40_000)) * time.Microsecond):
+		return true
+	}
+}
+
+// TestKill kills a run again and again, at random moments, at log records and
+// in the last compactions, and spoils the state directory in between.
+func TestKill(t *testing.T) {
+	want := 24
+	if testing.Short() {
+		want = 6
+	}
+	want = number(t, "HIVESINK_KILLS", want)
+	seed := number(t, "HIVESINK_SEED", int(time.Now().UnixNano()%1_000_000_000))
+	t.Logf("seed %d", seed)
+	defer func() {
+		if t.Failed() {
+			t.Logf("again: HIVESINK_SEED=%d HIVESINK_KILLS=%d go test ./cmd/hivesink -run TestKill", seed, want)
+		}
+	}()
+	rng := rand.New(rand.NewPCG(uint64(seed), 1))
+	tb := newTable(t, killYAML)
+	w := &watcher{root: tb.root, seen: make(map[string]bool), ids: make(map[int64]string)}
+	stop := w.watch()
+	t.Cleanup(func() { _ = stop() })
+
+	hits, atEnd, missed := 0, 0, 0
+	for {
+		p := start(t, nil, binary, "run", "-c", tb.config, "--json")
+		end := hits >= want-killsAtEnd
+		if hits < want && tb.moment(p, rng, end) && p.kill(t) {
+			hits++
+			seen := 0
+			if tb.inputEnded(&seen) {
+				atEnd++
+			}
+			if tb.records() > 0 {
+				tb.fsck(exitDone)
+			}
+			tb.spoilState(hits)
+			continue
+		}
+		if r := p.wait(t); r.code != exitDone {
+			t.Fatalf("after %d kills: %v", hits, r)
+		}
+		if missed++; hits >= want || missed > want {
+			break
+		}
+	}
+	if err := stop(); err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("%d kills hit, %d of them after the end of input, %d runs got away; %d log records, %d files, listed %d times", hits, atEnd, missed-1, tb.records(), len(w.seen), w.looks)
+	if hits < want {
+		t.Fatalf("only %d of %d kills hit a live process", hits, want)
+	}
+	if atEnd == 0 {
+		t.Fatal("no kill came after the end of input")
+	}
+	if len(w.ids) != killRows {
+		t.Fatalf("the reader has seen %d ids, want %d", len(w.ids), killRows)
+	}
+	tb.wantIDs(killRows)
+	tb.checkFinished()
+	if s := tb.run(); s.RowsRead != 0 || s.RowsVisible != killRows || s.FilesWritten != 0 {
+		t.Fatalf("a run after the end was not empty: %+v", s)
+	}
+}
+
+// checkFinished checks what holds after the end of a bounded input.
+func (tb *table) checkFinished() {
+	tb.t.Helper()
+	tb.fsck(exitDone)
+	if left := tb.hiddenData(); len(left) > 0 {
+		tb.t.Fatalf("%d hidden data files are left: %s", len(left), left[0])
+	}
+	dirs, err := filepath.Glob(filepath.Join(tb.root, "*=*"))
+	if err != nil || len(dirs) == 0 {
+		tb.t.Fatalf("no partitions: %v", err)
+	}
+	for _, d := range dirs {
+		if _, err := os.Stat(filepath.Join(d, "_SUCCESS")); err != nil {
+			tb.t.Fatal(err)
+		}
+	}
+	for _, p := range tb.log().Partitions {
+		if p.Unannounced() {
+			tb.t.Fatalf("partition %s has files that are not announced", p.Path)
+		}
+	}
+	staging, err := filepath.Glob(filepath.Join(tb.root, layout.MetaDir, "fenced-*"))
+	if err != nil || len(staging) > 0 {
+		tb.t.Fatalf("staging of former owners is left: %v %v", staging, err)
+	}
+}

@@ -162,8 +162,8 @@ func (a *auditor) take(f *file, full string) {
 		a.rep.LateRows += f.rows
 	}
 	if f.footer.Table != f.table || f.footer.Partition != f.partition {
-		a.rep.fault(Misplaced, full, "", f.rows, "%s (%d rows) was written for %s, not for where it lies",
-			full, f.rows, place(f.footer.Table, f.footer.Partition))
+		a.rep.fault(Misplaced, full, oneSource(f.footer), f.rows, "%s (%d rows of %s) was written for %s, not for where it lies",
+			full, f.rows, sourceNames(f.footer), place(f.footer.Table, f.footer.Partition))
 	}
 	var rows int64
 	for _, r := range f.footer.Sources {
@@ -213,18 +213,29 @@ func (a *auditor) published(listed uint64) error {
 				}
 			}
 			f := a.files[full]
+			foot := &ledger.Footer{Sources: p.Sources}
 			switch {
-			case f == nil && !a.faulted(full):
-				foot := &ledger.Footer{Sources: p.Sources}
+			case f == nil && a.faulted(full):
+				a.lost(full, foot, p.Rows, r.Seq)
+			case f == nil:
 				a.rep.fault(Vanished, full, oneSource(foot), p.Rows, "%s (%d rows of %s), published by record %d, is gone",
 					full, p.Rows, sourceNames(foot), r.Seq)
-			case f != nil && !ledger.SameLeaves(f.footer.Leaves, p.Leaves):
-				a.rep.fault(Replaced, full, oneSource(f.footer), p.Rows, "%s does not hold the %d rows that record %d published under that name",
-					full, p.Rows, r.Seq)
+			case !ledger.SameLeaves(f.footer.Leaves, p.Leaves):
+				a.rep.fault(Replaced, full, oneSource(foot), p.Rows, "%s does not hold the %d rows of %s that record %d published under that name",
+					full, p.Rows, sourceNames(foot), r.Seq)
 			}
 		}
 		return nil
 	})
+}
+
+// lost adds to the fault of a file that cannot be read what the log says was
+// in it.
+func (a *auditor) lost(full string, foot *ledger.Footer, rows int64, seq uint64) {
+	i := slices.IndexFunc(a.rep.Faults, func(f Fault) bool { return f.File == full })
+	f := &a.rep.Faults[i]
+	f.Source, f.Rows = oneSource(foot), rows
+	f.Message += fmt.Sprintf("; record %d published %d rows of %s in it", seq, rows, sourceNames(foot))
 }
 
 func partitionOf(p string) string {

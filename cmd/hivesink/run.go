@@ -68,7 +68,9 @@ func run(ctx context.Context, a *app) error {
 		level = slog.LevelInfo
 	}
 	log := slog.New(slog.NewTextHandler(a.err, &slog.HandlerOptions{Level: level}))
-	p, err := pipeline.Open(ctx, pipeline.Options{Config: cfg, Version: hivesink.Version, Events: logEvents(log)})
+	// Opening is short, and half an opening is no clean stop: a signal that
+	// comes meanwhile ends the run right after it.
+	p, err := pipeline.Open(context.WithoutCancel(ctx), pipeline.Options{Config: cfg, Version: hivesink.Version, Events: logEvents(log)})
 	if err != nil {
 		return err
 	}

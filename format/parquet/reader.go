@@ -111,6 +111,9 @@ func (s *Schema) Verify(f *File, rows int64) error {
 	return nil
 }
 
+// valueChunk is how many values are taken from a page at once.
+const valueChunk = 1024
+
 // reader reads the rows of a file as leaf columns, a few thousand at a time.
 type reader struct {
 	f       *File

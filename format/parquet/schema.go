@@ -1,11 +1,13 @@
 package parquetfile
 
 import (
+	"bytes"
 	"fmt"
 	"reflect"
 
 	"github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/encoding"
+	"github.com/parquet-go/parquet-go/format"
 
 	"github.com/hivesink/hivesink/hivetype"
 	"github.com/hivesink/hivesink/record"
@@ -14,10 +16,14 @@ import (
 // Schema is the schema of a table's data files.
 type Schema struct {
 	record *record.Schema
-	pq     *parquet.Schema // dictionary where it may pay
-	plain  *parquet.Schema // hidden parts: no dictionaries
+	pq     *parquet.Schema
 	leaves []leafType
 	cols   []column // one for each data column
+
+	// As footers have it.
+	elements    []format.SchemaElement
+	orders      []format.ColumnOrder
+	parquetType []format.Type // of each leaf
 }
 
 // physical is how a leaf's values are kept in memory.
@@ -36,7 +42,8 @@ const (
 type leafType struct {
 	path   []string
 	phys   physical
-	width  int // of physFixed
+	width  int  // of physFixed
+	text   bool // physBytes that are UTF-8
 	maxDef uint8
 	maxRep uint8
 }
@@ -53,26 +60,41 @@ type column struct {
 // NewSchema compiles the data columns of a table.
 func NewSchema(s *record.Schema) (*Schema, error) {
 	out := &Schema{record: s}
-	dict, plain := make([]parquet.Field, len(s.Data)), make([]parquet.Field, len(s.Data))
+	fields := make([]parquet.Field, len(s.Data))
 	for i, c := range s.Data {
-		d, err := node(c.Type, true)
+		n, err := node(c.Type)
 		if err != nil {
 			return nil, fmt.Errorf("column %s: %w", c.Name, err)
 		}
-		p, err := node(c.Type, false)
-		if err != nil {
-			return nil, fmt.Errorf("column %s: %w", c.Name, err)
-		}
-		dict[i], plain[i] = field{parquet.Optional(d), c.Name}, field{parquet.Optional(p), c.Name}
+		fields[i] = field{parquet.Optional(n), c.Name}
 		col, err := out.compile(c.Type, []string{c.Name}, 1, 0)
 		if err != nil {
 			return nil, err
 		}
 		out.cols = append(out.cols, col)
 	}
-	out.pq = parquet.NewSchema("hive_schema", group{fields: dict})
-	out.plain = parquet.NewSchema("hive_schema", group{fields: plain})
-	return out, nil
+	out.pq = parquet.NewSchema("hive_schema", group{fields: fields})
+	return out, out.describe()
+}
+
+// describe has the library render the schema as footers have it: in an empty
+// file.
+func (s *Schema) describe() error {
+	var empty bytes.Buffer
+	if err := parquet.NewGenericWriter[any](&empty, s.pq).Close(); err != nil {
+		return fmt.Errorf("render the Parquet schema: %w", err)
+	}
+	f, err := parquet.OpenFile(bytes.NewReader(empty.Bytes()), int64(empty.Len()))
+	if err != nil {
+		return fmt.Errorf("render the Parquet schema: %w", err)
+	}
+	s.elements, s.orders = f.Metadata().Schema, f.Metadata().ColumnOrders
+	for _, e := range s.elements {
+		if e.Type.Valid {
+			s.parquetType = append(s.parquetType, e.Type.V)
+		}
+	}
+	return nil
 }
 
 // compile numbers the leaves below a present value at level def.
@@ -99,7 +121,8 @@ func (s *Schema) compile(t *hivetype.Type, path []string, def, rep uint8) (colum
 		}
 	default:
 		phys, width := physicalOf(t)
-		s.leaves = append(s.leaves, leafType{path: path, phys: phys, width: width, maxDef: def, maxRep: rep})
+		s.leaves = append(s.leaves, leafType{path: path, phys: phys, width: width, maxDef: def, maxRep: rep,
+			text: phys == physBytes && t.Kind != hivetype.Binary})
 	}
 	return c, err
 }
@@ -136,20 +159,20 @@ func decimalWidth(precision int) int {
 }
 
 // node is the Parquet node of a present value (F4).
-func node(t *hivetype.Type, dict bool) (parquet.Node, error) {
+func node(t *hivetype.Type) (parquet.Node, error) {
 	switch t.Kind {
 	case hivetype.Array:
-		e, err := node(t.Elem, dict)
+		e, err := node(t.Elem)
 		if err != nil {
 			return nil, err
 		}
 		return parquet.List(parquet.Optional(e)), nil
 	case hivetype.Map:
-		k, err := node(t.Key, dict)
+		k, err := node(t.Key)
 		if err != nil {
 			return nil, err
 		}
-		v, err := node(t.Elem, dict)
+		v, err := node(t.Elem)
 		if err != nil {
 			return nil, err
 		}
@@ -157,7 +180,7 @@ func node(t *hivetype.Type, dict bool) (parquet.Node, error) {
 	case hivetype.Struct:
 		fields := make([]parquet.Field, len(t.Fields))
 		for i, f := range t.Fields {
-			n, err := node(f.Type, dict)
+			n, err := node(f.Type)
 			if err != nil {
 				return nil, err
 			}
@@ -165,24 +188,7 @@ func node(t *hivetype.Type, dict bool) (parquet.Node, error) {
 		}
 		return group{fields: fields}, nil
 	}
-	n, err := leafNode(t)
-	if err != nil {
-		return nil, err
-	}
-	if dict && dictionaryPays(t) {
-		return parquet.Encoded(n, &parquet.RLEDictionary), nil
-	}
-	return parquet.Encoded(n, &parquet.Plain), nil
-}
-
-// dictionaryPays: texts repeat in most tables; numbers, times and flags cost
-// more to look up than they save (measured: doc.go).
-func dictionaryPays(t *hivetype.Type) bool {
-	switch t.Kind {
-	case hivetype.String, hivetype.Varchar, hivetype.Char:
-		return true
-	}
-	return false
+	return leafNode(t)
 }
 
 func leafNode(t *hivetype.Type) (parquet.Node, error) {

@@ -1,6 +1,8 @@
 package parquetfile
 
 import (
+	"bytes"
+	"encoding/binary"
 	"fmt"
 	"io"
 	"maps"
@@ -9,14 +11,16 @@ import (
 	"github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/compress"
 	"github.com/parquet-go/parquet-go/compress/zstd"
+	"github.com/parquet-go/parquet-go/encoding/thrift"
+	"github.com/parquet-go/parquet-go/format"
 )
 
 // WriterOptions say how a file is encoded.
 type WriterOptions struct {
 	Codec     string // zstd, snappy, gzip, lz4 or none
-	CreatedBy string // the footer's created_by
+	CreatedBy string // the footer's created_by; "" is "hivesink"
 	// Hidden: a part that will soon be read back and rewritten: plain pages,
-	// no dictionaries.
+	// no dictionaries, no minima and maxima.
 	Hidden bool
 }
 
@@ -29,12 +33,21 @@ type Info struct {
 
 // Writer encodes a file. It is reused through Reset.
 type Writer struct {
-	s      *Schema
-	pq     *parquet.GenericWriter[any]
-	out    counter
-	values []parquet.Value
-	info   Info
-	keys   []string
+	s     *Schema
+	o     WriterOptions
+	codec compress.Codec
+	kind  format.CompressionCodec
+	out   counter
+	info  Info
+
+	groups        []format.RowGroup
+	columnIndexes []format.ColumnIndex // one for each chunk
+	offsetIndexes []format.OffsetIndex
+
+	head                          bytes.Buffer
+	thrift                        *thrift.Encoder
+	body, packed, levels, indexes []byte
+	dict                          dictionary
 }
 
 type counter struct {
@@ -50,7 +63,7 @@ func (c *counter) Write(p []byte) (int, error) {
 
 // zstdFastest is the level of published files: measured, the next one costs
 // half as much again for 4 % less.
-var zstdFastest = zstd.Codec{Level: zstd.SpeedFastest}
+var zstdFastest = zstd.Codec{Level: zstd.SpeedFastest, Concurrency: 1}
 
 func codecOf(name string) (compress.Codec, error) {
 	switch name {
@@ -68,12 +81,6 @@ func codecOf(name string) (compress.Codec, error) {
 	return nil, fmt.Errorf("no codec %q; there are zstd, snappy, gzip, lz4 and none", name)
 }
 
-// pageBytes is the size of a data page before compression.
-const pageBytes = 1 << 20
-
-// valueChunk is how many values are handed to the encoder at once.
-const valueChunk = 1024
-
 // NewWriter starts a file. It panics on a codec that does not exist: the
 // configuration has been validated.
 func (s *Schema) NewWriter(w io.Writer, o WriterOptions) *Writer {
@@ -81,15 +88,12 @@ func (s *Schema) NewWriter(w io.Writer, o WriterOptions) *Writer {
 	if err != nil {
 		panic(err)
 	}
-	schema := s.pq
-	if o.Hidden {
-		schema = s.plain
+	if o.CreatedBy == "" {
+		o.CreatedBy = "hivesink"
 	}
-	out := &Writer{s: s, values: make([]parquet.Value, valueChunk)}
+	out := &Writer{s: s, o: o, codec: codec, kind: codec.CompressionCodec()}
+	out.thrift = thrift.NewEncoder(new(thrift.CompactProtocol).NewWriter(&out.head))
 	out.out.w = w
-	out.pq = parquet.NewGenericWriter[any](&out.out, schema, parquet.Compression(codec),
-		parquet.CreatedBy("hivesink", o.CreatedBy, ""), parquet.PageBufferSize(pageBytes), parquet.WriteBufferSize(0),
-		parquet.DataPageStatistics(true))
 	return out
 }
 
@@ -97,10 +101,7 @@ func (s *Schema) NewWriter(w io.Writer, o WriterOptions) *Writer {
 func (w *Writer) Reset(to io.Writer) {
 	w.out = counter{w: to}
 	w.info = Info{}
-	for _, k := range w.keys {
-		w.pq.SetKeyValueMetadata(k, "")
-	}
-	w.pq.Reset(&w.out)
+	w.groups, w.columnIndexes, w.offsetIndexes = w.groups[:0], w.columnIndexes[:0], w.offsetIndexes[:0]
 }
 
 // Size is the number of bytes encoded so far.
@@ -112,89 +113,31 @@ func (w *Writer) WriteRowGroup(c *Columns) error {
 	if c.rows == 0 {
 		return nil
 	}
-	cols := w.pq.ColumnWriters()
-	for i := range c.leaves {
-		if err := w.writeLeaf(cols[i], i, &c.leaves[i]); err != nil {
-			return fmt.Errorf("column %v: %w", c.leaves[i].path, err)
-		}
-	}
-	if err := w.pq.Flush(); err != nil {
+	if err := w.begin(); err != nil {
 		return err
 	}
+	g := format.RowGroup{Columns: make([]format.ColumnChunk, len(c.leaves)), NumRows: int64(c.rows),
+		FileOffset: w.out.n, Ordinal: int16(len(w.groups))}
+	for i := range c.leaves {
+		if err := w.writeChunk(&c.leaves[i], &g, i); err != nil {
+			return fmt.Errorf("column %v: %w", c.leaves[i].path, err)
+		}
+		g.TotalByteSize += g.Columns[i].MetaData.TotalUncompressedSize
+		g.TotalCompressedSize += g.Columns[i].MetaData.TotalCompressedSize
+	}
+	w.groups = append(w.groups, g)
 	w.info.Rows += int64(c.rows)
 	w.info.RowGroups++
 	return nil
 }
 
-// writeLeaf hands a leaf's values to the encoder, chunk by chunk, cut between
-// rows.
-func (w *Writer) writeLeaf(cw *parquet.ColumnWriter, column int, l *leaf) error {
-	var at cursor
-	for at.level < len(l.defs) {
-		n := min(valueChunk, len(l.defs)-at.level)
-		if l.maxRep > 0 {
-			n = wholeRows(l.reps[at.level:], n)
-		}
-		if n > len(w.values) {
-			w.values = make([]parquet.Value, n)
-		}
-		values := w.values[:n]
-		l.fill(values, column, &at)
-		if _, err := cw.WriteRowValues(values); err != nil {
-			return err
-		}
+// begin writes the first bytes of a file.
+func (w *Writer) begin() error {
+	if w.out.n > 0 {
+		return nil
 	}
-	return nil
-}
-
-// wholeRows is the smallest number of levels, at least want where there are as
-// many, after which a row ends.
-func wholeRows(reps []uint8, want int) int {
-	for n := want; n < len(reps); n++ {
-		if reps[n] == 0 {
-			return n
-		}
-	}
-	return len(reps)
-}
-
-// cursor is a place in a leaf: the next level, and the next value.
-type cursor struct{ level, value int }
-
-// fill makes the encoder's values of the next levels.
-func (l *leaf) fill(out []parquet.Value, column int, at *cursor) {
-	k := at.value
-	for i := range out {
-		def, rep := int(l.defs[at.level+i]), 0
-		if l.maxRep > 0 {
-			rep = int(l.reps[at.level+i])
-		}
-		if def < int(l.maxDef) {
-			out[i] = parquet.Value{}.Level(rep, def, column)
-			continue
-		}
-		var v parquet.Value
-		switch l.phys {
-		case physBool:
-			v = parquet.BooleanValue(l.i32[k] != 0)
-		case physInt32:
-			v = parquet.Int32Value(l.i32[k])
-		case physInt64:
-			v = parquet.Int64Value(l.i64[k])
-		case physFloat:
-			v = parquet.FloatValue(l.f32[k])
-		case physDouble:
-			v = parquet.DoubleValue(l.f64[k])
-		case physBytes:
-			v = parquet.ByteArrayValue(l.at(k))
-		case physFixed:
-			v = parquet.FixedLenByteArrayValue(l.bytes[k*l.width : (k+1)*l.width])
-		}
-		out[i] = v.Level(rep, def, column)
-		k++
-	}
-	at.level += len(out)
-	at.value = k
+	_, err := w.out.Write(magic)
+	return err
 }
 
 // at is value k of a physBytes leaf.
@@ -206,15 +149,57 @@ func (l *leaf) at(k int) []byte {
 	return l.bytes[from:l.ends[k]]
 }
 
-// Close writes the footer, with meta as key/value metadata.
+// Close writes the page index and the footer, with meta as key/value metadata.
 func (w *Writer) Close(meta map[string]string) (Info, error) {
-	w.keys = slices.Sorted(maps.Keys(meta))
-	for _, k := range w.keys {
-		w.pq.SetKeyValueMetadata(k, meta[k])
+	if err := w.begin(); err != nil {
+		return Info{}, err
 	}
-	if err := w.pq.Close(); err != nil {
+	if err := w.writePageIndex(); err != nil {
+		return Info{}, err
+	}
+	footer := format.FileMetaData{Version: 2, Schema: w.s.elements, ColumnOrders: w.s.orders, NumRows: w.info.Rows,
+		RowGroups: w.groups, CreatedBy: w.o.CreatedBy}
+	for _, k := range slices.Sorted(maps.Keys(meta)) {
+		footer.KeyValueMetadata = append(footer.KeyValueMetadata, format.KeyValue{Key: k, Value: meta[k]})
+	}
+	n, err := w.writeThrift(&footer)
+	if err != nil {
+		return Info{}, err
+	}
+	if _, err := w.out.Write(append(binary.LittleEndian.AppendUint32(nil, uint32(n)), magic...)); err != nil {
 		return Info{}, err
 	}
 	w.info.Bytes = w.out.n
 	return w.info, nil
+}
+
+// writePageIndex writes the column indexes, then the offset indexes.
+func (w *Writer) writePageIndex() (err error) {
+	columns := len(w.s.leaves)
+	for k := range w.columnIndexes {
+		if x := &w.columnIndexes[k]; len(x.NullPages) > 0 {
+			c := &w.groups[k/columns].Columns[k%columns]
+			c.ColumnIndexOffset = w.out.n
+			if c.ColumnIndexLength, err = w.writeThrift(x); err != nil {
+				return err
+			}
+		}
+	}
+	for k := range w.offsetIndexes {
+		c := &w.groups[k/columns].Columns[k%columns]
+		c.OffsetIndexOffset = w.out.n
+		if c.OffsetIndexLength, err = w.writeThrift(&w.offsetIndexes[k]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (w *Writer) writeThrift(v any) (int32, error) {
+	w.head.Reset()
+	if err := w.thrift.Encode(v); err != nil {
+		return 0, err
+	}
+	_, err := w.out.Write(w.head.Bytes())
+	return int32(w.head.Len()), err
 }

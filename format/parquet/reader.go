@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/parquet-go/parquet-go"
+	"github.com/parquet-go/parquet-go/encoding"
 )
 
 // File is an open Parquet file, of any writer.
@@ -111,9 +112,6 @@ func (s *Schema) Verify(f *File, rows int64) error {
 	return nil
 }
 
-// valueChunk is how many values are taken from a page at once.
-const valueChunk = 1024
-
 // reader reads the rows of a file as leaf columns, a few thousand at a time.
 type reader struct {
 	f       *File
@@ -121,7 +119,7 @@ type reader struct {
 	columns []columnReader
 }
 
-// columnReader reads one leaf through all row groups.
+// columnReader reads one leaf through all row groups, page by page.
 type columnReader struct {
 	f      *File
 	column int // in the file; -1: the file does not have it
@@ -130,10 +128,17 @@ type columnReader struct {
 	group  int
 	pages  parquet.Pages
 	page   parquet.Page
-	values parquet.ValueReader
-	buf    []parquet.Value
-	at, n  int // unread values of buf
+	levels int // of the page
+	defs   []uint8
+	reps   []uint8
+	data   encoding.Values
+	dict   *dictionaryPage // of the page; nil: plain
+	level  int             // levels and values of the page that were taken
+	value  int
 }
+
+// dictionaryPage are the different values of a column chunk.
+type dictionaryPage struct{ data encoding.Values }
 
 // newReader matches the file's columns by name (F3).
 func (s *Schema) newReader(f *File) (*reader, error) {
@@ -147,7 +152,6 @@ func (s *Schema) newReader(f *File) (*reader, error) {
 			}
 			c.column, c.from = have.ColumnIndex, from
 			c.widen = from.phys == physInt32 && want.phys == physInt64
-			c.buf = make([]parquet.Value, valueChunk)
 		} else if len(want.path) > 1 && present(f, want.path[0]) {
 			return nil, fmt.Errorf("column %s: the file has another structure of %s", strings.Join(want.path, "."), want.path[0])
 		}
@@ -226,161 +230,4 @@ func (r *reader) close() {
 			r.columns[i].pages = nil
 		}
 	}
-}
-
-// read appends the levels and values of n rows.
-func (c *columnReader) read(l *leaf, n int) error {
-	if c.column < 0 {
-		for range n {
-			l.levels(0, 0)
-		}
-		return nil
-	}
-	for n > 0 {
-		if c.at == c.n {
-			if err := c.refill(); err != nil {
-				return err
-			}
-		}
-		took, rows := c.span(n)
-		if err := l.take(c, c.buf[c.at:c.at+took]); err != nil {
-			return err
-		}
-		c.at += took
-		n -= rows
-	}
-	// The values of a repeated row go on until the next row begins.
-	for l.maxRep > 0 {
-		if c.at == c.n {
-			if err := c.refill(); err == io.EOF {
-				return nil
-			} else if err != nil {
-				return err
-			}
-		}
-		if c.buf[c.at].RepetitionLevel() == 0 {
-			return nil
-		}
-		k := c.at + 1
-		for k < c.n && c.buf[k].RepetitionLevel() != 0 {
-			k++
-		}
-		if err := l.take(c, c.buf[c.at:k]); err != nil {
-			return err
-		}
-		c.at = k
-	}
-	return nil
-}
-
-// span is how many buffered values begin at most n rows, and how many.
-func (c *columnReader) span(n int) (took, rows int) {
-	have := c.n - c.at
-	if c.from.maxRep == 0 {
-		took = min(n, have)
-		return took, took
-	}
-	for took < have {
-		if c.buf[c.at+took].RepetitionLevel() == 0 {
-			if rows == n {
-				break
-			}
-			rows++
-		}
-		took++
-	}
-	return took, rows
-}
-
-// refill reads the next values of the column; io.EOF after the last.
-func (c *columnReader) refill() error {
-	for {
-		if c.values != nil {
-			n, err := c.values.ReadValues(c.buf)
-			if n > 0 {
-				c.at, c.n = 0, n
-				return nil
-			}
-			if err != nil && err != io.EOF {
-				return err
-			}
-			c.closePage()
-		}
-		if c.pages == nil {
-			groups := c.f.pq.RowGroups()
-			if c.group == len(groups) {
-				return io.EOF
-			}
-			c.pages = groups[c.group].ColumnChunks()[c.column].Pages()
-			c.group++
-		}
-		p, err := c.pages.ReadPage()
-		if err == io.EOF {
-			if err := c.pages.Close(); err != nil {
-				return err
-			}
-			c.pages = nil
-			continue
-		}
-		if err != nil {
-			return err
-		}
-		c.page, c.values = p, p.Values()
-	}
-}
-
-func (c *columnReader) closePage() {
-	if c.page != nil {
-		parquet.Release(c.page)
-		c.page, c.values = nil, nil
-	}
-}
-
-// take appends values with their levels. The bytes are copied: they belong to
-// the page.
-func (l *leaf) take(c *columnReader, values []parquet.Value) error {
-	required := c.from.maxDef < l.maxDef
-	n := len(l.defs)
-	l.defs = growTo(l.defs, n+len(values))
-	defs := l.defs[n:]
-	for i := range values {
-		if required {
-			defs[i] = l.maxDef
-		} else {
-			defs[i] = uint8(values[i].DefinitionLevel())
-		}
-	}
-	if l.maxRep > 0 {
-		for i := range values {
-			l.reps = append(l.reps, uint8(values[i].RepetitionLevel()))
-		}
-	}
-	for i := range values {
-		if defs[i] < l.maxDef {
-			continue
-		}
-		v := &values[i]
-		switch l.phys {
-		case physBool:
-			l.i32 = append(l.i32, boolInt(v.Boolean()))
-		case physInt32:
-			l.i32 = append(l.i32, v.Int32())
-		case physInt64:
-			if c.widen {
-				l.i64 = append(l.i64, int64(v.Int32()))
-			} else {
-				l.i64 = append(l.i64, v.Int64())
-			}
-		case physFloat:
-			l.f32 = append(l.f32, v.Float())
-		case physDouble:
-			l.f64 = append(l.f64, v.Double())
-		case physBytes:
-			l.bytes = append(l.bytes, v.ByteArray()...)
-			l.ends = append(l.ends, uint32(len(l.bytes)))
-		case physFixed:
-			l.bytes = append(l.bytes, v.ByteArray()...)
-		}
-	}
-	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"sync"
 )
 
 // Limits of a row group.
@@ -12,15 +13,17 @@ const (
 	RowGroupBytes = 64 << 20
 )
 
-// stepRows is how many rows a rewrite moves at once.
-const stepRows = 4096
+// A rewrite moves at most stepRows rows at once, and about stepBytes.
+const (
+	stepRows  = 4096
+	stepBytes = 4 << 20
+)
 
 // Rewrite decodes the inputs and encodes their rows, in order, as one file with
 // full row groups (F1, F2). Memory is bounded by one row group and one page per
-// column (F5). buf may be nil; it is reset.
+// column (F5), and is used again by the next rewrite.
 func (s *Schema) Rewrite(ctx context.Context, inputs []*File, w io.Writer, o WriterOptions, meta map[string]string) (Info, error) {
-	out := s.NewWriter(w, o)
-	buf := s.NewColumns()
+	out, buf := s.borrow(w, o)
 	for i, f := range inputs {
 		if err := s.move(ctx, f, buf, out); err != nil {
 			return Info{}, fmt.Errorf("input %d: %w", i, err)
@@ -29,7 +32,36 @@ func (s *Schema) Rewrite(ctx context.Context, inputs []*File, w io.Writer, o Wri
 	if err := out.WriteRowGroup(buf); err != nil {
 		return Info{}, err
 	}
-	return out.Close(meta)
+	info, err := out.Close(meta)
+	if err == nil {
+		s.giveBack(out, buf)
+	}
+	return info, err
+}
+
+// borrow takes an idle encoder and an idle buffer, or makes them. Those that
+// stay idle are garbage collected.
+func (s *Schema) borrow(w io.Writer, o WriterOptions) (*Writer, *Columns) {
+	pool, _ := s.writers.LoadOrStore(o, new(sync.Pool))
+	out, _ := pool.(*sync.Pool).Get().(*Writer)
+	if out == nil {
+		out = s.NewWriter(w, o)
+	} else {
+		out.Reset(w)
+	}
+	buf, _ := s.buffers.Get().(*Columns)
+	if buf == nil {
+		buf = s.NewColumns()
+	}
+	return out, buf
+}
+
+func (s *Schema) giveBack(w *Writer, c *Columns) {
+	w.Reset(nil)
+	c.Reset()
+	pool, _ := s.writers.Load(w.asked)
+	pool.(*sync.Pool).Put(w)
+	s.buffers.Put(c)
 }
 
 // move appends one input to buf, writing a row group whenever one is full.
@@ -39,11 +71,12 @@ func (s *Schema) move(ctx context.Context, f *File, buf *Columns, out *Writer) e
 		return err
 	}
 	defer r.close()
+	step := f.step()
 	for r.left > 0 {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if _, err := r.read(buf, min(stepRows, RowGroupRows-buf.rows)); err != nil {
+		if _, err := r.read(buf, min(step, RowGroupRows-buf.rows)); err != nil {
 			return err
 		}
 		if buf.rows >= RowGroupRows || buf.Bytes() >= RowGroupBytes {
@@ -54,4 +87,14 @@ func (s *Schema) move(ctx context.Context, f *File, buf *Columns, out *Writer) e
 		}
 	}
 	return nil
+}
+
+// step is how many rows to move at once: fewer when they are large.
+func (f *File) step() int {
+	var size int64
+	for _, g := range f.pq.Metadata().RowGroups {
+		size += g.TotalByteSize
+	}
+	row := max(1, size/max(1, f.Rows()))
+	return int(max(1, min(stepRows, stepBytes/row)))
 }

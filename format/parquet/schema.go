@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"reflect"
+	"sync"
 
 	"github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/encoding"
@@ -24,6 +25,10 @@ type Schema struct {
 	elements    []format.SchemaElement
 	orders      []format.ColumnOrder
 	parquetType []format.Type // of each leaf
+
+	// Idle encoders and buffers of rewrites.
+	writers sync.Map // WriterOptions → *sync.Pool of *Writer
+	buffers sync.Pool
 }
 
 // physical is how a leaf's values are kept in memory.

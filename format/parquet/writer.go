@@ -35,6 +35,7 @@ type Info struct {
 type Writer struct {
 	s     *Schema
 	o     WriterOptions
+	asked WriterOptions // before defaults
 	codec compress.Codec
 	kind  format.CompressionCodec
 	out   counter
@@ -88,10 +89,11 @@ func (s *Schema) NewWriter(w io.Writer, o WriterOptions) *Writer {
 	if err != nil {
 		panic(err)
 	}
+	asked := o
 	if o.CreatedBy == "" {
 		o.CreatedBy = "hivesink"
 	}
-	out := &Writer{s: s, o: o, codec: codec, kind: codec.CompressionCodec()}
+	out := &Writer{s: s, o: o, asked: asked, codec: codec, kind: codec.CompressionCodec()}
 	out.thrift = thrift.NewEncoder(new(thrift.CompactProtocol).NewWriter(&out.head))
 	out.out.w = w
 	return out

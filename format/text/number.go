@@ -233,16 +233,13 @@ func (d digits) scaled(shift, max int) (hi, lo uint64, cut, ok bool) {
 	return hi, lo, cut, true
 }
 
-// integer is the number as an integer of the given bits. A number that is not
-// whole is of another type; text is how the number is written.
+// integer is the number as an integer of the given bits, which a number that is
+// not whole does not fit; text is how the number is written.
 func (n number) integer(text []byte, width uint) (int64, state) {
 	m := n.mant
 	if n.exp != 0 || n.big {
 		_, lo, cut, ok := significant(text).scaled(0, mantDigits)
-		if cut {
-			return 0, badType
-		}
-		if !ok {
+		if cut || !ok {
 			return 0, badRange
 		}
 		m = lo

@@ -29,7 +29,7 @@ func (o *Options) recordFormat() (recordFormat, error) {
 		return recordFormat{
 			header:   o.CSVHeader,
 			quote:    o.CSVQuote,
-			splitter: func() format.Splitter { return csvrow.NewSplitter(o.CSVQuote) },
+			splitter: func() format.Splitter { return csvrow.NewSplitter(o.CSVDelimiter, o.CSVQuote) },
 			decoder:  o.csvDecoder,
 		}, nil
 	}

@@ -72,20 +72,20 @@ func New(s *record.Schema, header []string, o Options) (*Decoder, error) {
 	if err := o.check(); err != nil {
 		return nil, fmt.Errorf("decoding CSV: %w", err)
 	}
-	d := &Decoder{delim: o.delimiter(), quote: o.Quote, null: []byte(o.Null)}
-	if err := d.match(s, header); err != nil {
-		return nil, fmt.Errorf("decoding CSV: %w", err)
-	}
 	rows, err := textval.NewRows(s, textval.Options{
 		Timestamps: o.Timestamps, Zone: o.Zone, NullOnBadTime: o.NullOnBadTime})
 	if err != nil {
 		return nil, fmt.Errorf("decoding CSV: %w", err)
 	}
-	d.rows = rows
+	d := &Decoder{rows: rows, delim: o.delimiter(), quote: o.Quote, null: []byte(o.Null)}
+	if err := d.match(s, header); err != nil {
+		rows.Release()
+		return nil, fmt.Errorf("decoding CSV: %w", err)
+	}
 	return d, nil
 }
 
-// match finds the column of each field, whatever the ASCII case.
+// match finds the column of each field, whatever the ASCII case. C5.
 func (d *Decoder) match(s *record.Schema, header []string) error {
 	if header == nil {
 		for i := range s.Columns {
@@ -93,39 +93,23 @@ func (d *Decoder) match(s *record.Schema, header []string) error {
 		}
 		return nil
 	}
-	byName := make(map[string]int, len(s.Columns))
-	for i, c := range s.Columns {
-		byName[lower(c.Name)] = i
-	}
 	taken := make(map[int]string)
 	for _, h := range header {
-		i, ok := byName[lower(h)]
-		if !ok {
-			d.columns = append(d.columns, -1)
+		i, _ := d.rows.Column(h)
+		d.columns = append(d.columns, i)
+		if i < 0 {
 			d.unknown++
 			continue
 		}
 		if other, twice := taken[i]; twice {
-			return fmt.Errorf("the header has %q and %q, both for column %s", other, h, s.Columns[i].Name)
+			return fmt.Errorf("the header has %q and %q, both for column %s: rename one", other, h, s.Columns[i].Name)
 		}
 		taken[i] = h
-		d.columns = append(d.columns, i)
 	}
 	if len(taken) == 0 {
 		return fmt.Errorf("the header names no column of the table: %q", header)
 	}
 	return nil
-}
-
-// lower folds ASCII only, as for JSON keys.
-func lower(s string) string {
-	b := []byte(s)
-	for i, c := range b {
-		if c >= 'A' && c <= 'Z' {
-			b[i] = c | 0x20
-		}
-	}
-	return string(b)
 }
 
 // ParseHeader returns the names in a header record, of which a byte order mark

@@ -89,12 +89,12 @@ func cells(d *Decoder) (rows []string) {
 }
 
 func TestQuotedFile(t *testing.T) {
-	in, err := os.ReadFile("testdata/ip-01.csv")
+	in, err := os.ReadFile("testdata/IP-01.csv")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, step := range []int{1, 7, len(in)} {
-		recs := splitAll(NewSplitter('"'), string(in), step)
+		recs := splitAll(NewSplitter(0, '"'), string(in), step)
 		if len(recs) != 4 {
 			t.Fatalf("step %d: records %q", step, recs)
 		}
@@ -209,11 +209,47 @@ func TestHeader(t *testing.T) {
 	}
 }
 
+// C3: a stray quote makes its own record bad and leaves the next ones alone.
+func TestStrayQuotes(t *testing.T) {
+	in := "5\" pipe,1\n\"a\"b\"c\n,2\n\"x\"\"\n\"\"\",3\nit's 6\",\"q\n,\",4\n\"end\",\n"
+	want := []string{`5" pipe,1`, `"a"b"c`, `,2`, "\"x\"\"\n\"\"\",3", "it's 6\",\"q\n,\",4", `"end",`}
+	for step := 1; step <= len(in); step++ {
+		if got := splitAll(NewSplitter(0, '"'), in, step); !reflect.DeepEqual(got, want) {
+			t.Fatalf("step %d: %q", step, got)
+		}
+	}
+}
+
+// C3: the splitter and the decoder agree where a record ends. What the decoder
+// takes, printed with a line end, is one record; what the splitter takes as
+// one, the decoder takes or refuses, and nothing of it is left over.
+func FuzzSplit(f *testing.F) {
+	for _, s := range []string{"a,b\nc", "\"a\nb\",c\n", "\"a\"\"\n\"", "a\"b\n\"\r\n", "\"a\"x\",\"\n\n"} {
+		f.Add(s, uint8(3))
+	}
+	f.Fuzz(func(t *testing.T, in string, step uint8) {
+		whole := splitAll(NewSplitter(0, '"'), in, len(in)+1)
+		if pieces := splitAll(NewSplitter(0, '"'), in, 1+int(step)); !reflect.DeepEqual(whole, pieces) {
+			t.Fatalf("in pieces of %d: %q, whole: %q", 1+int(step), pieces, whole)
+		}
+		for _, rec := range whole {
+			names, err := ParseHeader([]byte(rec), Options{Quote: '"'})
+			if err != nil || strings.HasSuffix(rec, "\r") { // that would be part of the line end
+				continue
+			}
+			again := splitAll(NewSplitter(0, '"'), rec+"\nnext", len(rec))
+			if len(again) != 2 || again[0] != rec || again[1] != "next" {
+				t.Fatalf("fields %q of %q: the splitter says %q", names, rec, again)
+			}
+		}
+	})
+}
+
 // C4, by the offset that is kept.
 func TestSplitterGoesOn(t *testing.T) {
-	s := &splitter{quote: '"'}
+	s := &splitter{delim: ',', quote: '"'}
 	buf := append([]byte(`a,"`), bytes.Repeat([]byte("x\n"), 100)...)
-	if _, n := s.Next(buf, false); n != 0 || s.seen != len(buf) || !s.inside {
+	if _, n := s.Next(buf, false); n != 0 || s.seen != len(buf) || s.at != insideQuotes {
 		t.Fatalf("advance %d, seen %d of %d", n, s.seen, len(buf))
 	}
 	buf = append(buf, "\"\r\nnext"...)
@@ -230,7 +266,7 @@ func TestSplitterGoesOn(t *testing.T) {
 }
 
 func TestSplitterWithoutQuotes(t *testing.T) {
-	got := splitAll(NewSplitter(0), "a\"b\nc\r\n\n\r\nd", 2)
+	got := splitAll(NewSplitter(0, 0), "a\"b\nc\r\n\n\r\nd", 2)
 	if !reflect.DeepEqual(got, []string{`a"b`, "c", "d"}) {
 		t.Errorf("%q", got)
 	}

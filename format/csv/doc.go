@@ -7,8 +7,8 @@
 //   - C2: an unquoted field that is empty or spelled as the null text is null;
 //     a quoted one never is.
 //   - C3: a quote opens a field at its start or is inside quotes, doubled;
-//     anywhere else the record is bad. So the splitter, which counts quotes
-//     only, and the decoder agree where a record ends.
+//     anywhere else the record is bad, and no other one: there it does not
+//     hide the end of the record. Splitter and decoder agree on it.
 //   - C4: the splitter looks at each byte a bounded number of times, however
 //     the stream is cut and however long the record is.
 //   - C5: a table column the header does not name is null; a field of the

@@ -6,16 +6,29 @@ import (
 	"github.com/hivesink/hivesink/format"
 )
 
+// place is where in a record a byte is.
+type place uint8
+
+const (
+	fieldStart  place = iota
+	insideField       // of an unquoted field, or behind a closing quote and text
+	insideQuotes
+	afterQuote // behind a quote that closes, or is the first of two
+)
+
 // splitter finds records.
 type splitter struct {
-	quote  byte
-	seen   int  // bytes at the start of buf that have been looked at
-	inside bool // seen ends inside quotes
+	delim, quote byte
+	seen         int   // bytes at the start of buf that have been looked at
+	at           place // of buf[seen]
 }
 
 // NewSplitter returns a splitter of records. They end in \n or \r\n outside
-// quotes; quote 0 means there are none. An empty line is blank.
-func NewSplitter(quote byte) format.Splitter { return &splitter{quote: quote} }
+// quotes; delimiter 0 is a comma, quote 0 means there are none. An empty line
+// is blank.
+func NewSplitter(delimiter, quote byte) format.Splitter {
+	return &splitter{delim: Options{Delimiter: delimiter}.delimiter(), quote: quote}
+}
 
 // Next returns the record at the start of buf.
 func (s *splitter) Next(buf []byte, eof bool) (rec []byte, advance int) {
@@ -37,42 +50,42 @@ func (s *splitter) Next(buf []byte, eof bool) (rec []byte, advance int) {
 	return buf[:end:end], advance
 }
 
-// scan goes on where it stopped, up to a newline outside quotes. C4.
+// scan goes on where it stopped, up to a newline outside quotes. C3, C4.
 func (s *splitter) scan(buf []byte) (end int, found bool) {
-	for s.seen < len(buf) {
-		rest := buf[s.seen:]
-		if s.inside {
-			q := bytes.IndexByte(rest, s.quote)
-			if q < 0 {
-				s.seen = len(buf)
+	if s.quote == 0 {
+		n := bytes.IndexByte(buf[s.seen:], '\n')
+		if n >= 0 {
+			return s.seen + n, true
+		}
+		s.seen = len(buf)
+		return len(buf), false
+	}
+	p, at := s.seen, s.at
+	for p < len(buf) {
+		if at == insideQuotes {
+			n := bytes.IndexByte(buf[p:], s.quote)
+			if n < 0 {
+				p = len(buf)
 				break
 			}
-			s.seen += q + 1
-			s.inside = false
+			p, at = p+n+1, afterQuote
 			continue
 		}
-		if s.quote == 0 {
-			n := bytes.IndexByte(rest, '\n')
-			if n >= 0 {
-				return s.seen + n, true
-			}
-			s.seen = len(buf)
-			break
+		switch c := buf[p]; {
+		case c == '\n':
+			return p, true
+		case c == s.delim:
+			at = fieldStart
+		case c == s.quote && at != insideField:
+			at = insideQuotes
+		default:
+			at = insideField
 		}
-		for i, c := range rest {
-			if c == '\n' {
-				return s.seen + i, true
-			}
-			if c == s.quote {
-				s.inside = true
-				rest = rest[:i+1]
-				break
-			}
-		}
-		s.seen += len(rest)
+		p++
 	}
+	s.seen, s.at = p, at
 	return len(buf), false
 }
 
 // Reset forgets what is known about the start of buf.
-func (s *splitter) Reset() { s.seen, s.inside = 0, false }
+func (s *splitter) Reset() { s.seen, s.at = 0, fieldStart }

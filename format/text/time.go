@@ -128,12 +128,26 @@ func parseOffset(b []byte) (int, state) {
 	return hour*3600 + minute*60, good
 }
 
+// inZone is the instant of a local time. Of one that comes twice it is the
+// first; one that a clock put forward skips is as much later as the clock was
+// put forward, because both take the offset from before the change.
 func inZone(d civil, clock, frac int, zone *time.Location) (int64, state) {
+	local := d.days()*86400 + int64(clock)
 	if zone == time.UTC {
-		return (d.days()*86400+int64(clock))*1_000_000 + int64(frac), good
+		return local*1_000_000 + int64(frac), good
 	}
-	t := time.Date(d.year, time.Month(d.month), d.day, 0, 0, clock, 0, zone)
-	return within(t.Unix()*1_000_000 + int64(frac))
+	before := local - offsetAt(local-86400, zone)
+	if after := local - offsetAt(local+86400, zone); after != before &&
+		offsetAt(before, zone) != local-before && offsetAt(after, zone) == local-after {
+		before = after
+	}
+	return within(before*1_000_000 + int64(frac))
+}
+
+// offsetAt is the offset of the zone in seconds east at seconds since 1970.
+func offsetAt(at int64, zone *time.Location) int64 {
+	_, offset := time.Unix(at, 0).In(zone).Zone()
+	return int64(offset)
 }
 
 func within(micros int64) (int64, state) {

@@ -69,17 +69,18 @@ type framer struct {
 	batch   *record.Batch // being filled
 	rows    []int64       // its row numbers, from its first bad record on
 	begun   int64         // offset at its start
+	cut     bool          // it ends here: the next record is a bad one too many
 	err     error         // final
 }
 
 // longRecord is a record of more than max_record bytes of which the end has
 // not been seen yet.
 type longRecord struct {
-	raw    []byte // its first bytes
-	place  string
-	size   int64
-	lines  int64
-	quoted bool
+	raw   []byte // its first bytes
+	place string
+	size  int64
+	lines int64
+	end   recordEnd
 }
 
 func newFramer(name, remedy string, in input, o Options, form recordFormat, from position, nextRow int64) *framer {
@@ -118,6 +119,10 @@ func (f *framer) next(ctx context.Context) (*record.Batch, error) {
 		}
 		if took {
 			continue
+		}
+		if f.cut {
+			f.cut = false
+			break
 		}
 		if f.eof {
 			f.batch.End = true
@@ -181,15 +186,21 @@ func (f *framer) step() (took bool, err error) {
 	rec, n := f.frame()
 	switch {
 	case n == 0 && f.tooLong():
+		if f.cutBeforeBad() {
+			return false, nil
+		}
 		f.beginLong()
 		return true, nil
 	case n == 0:
 		return false, nil
 	case int64(len(rec)) > f.o.MaxRecord:
+		if f.cutBeforeBad() {
+			return false, nil
+		}
 		f.bad(record.BadRecord{Place: f.place(), Class: record.ClassTooLong,
 			Reason: f.longReason(), Raw: bytes.Clone(rec[:min(f.o.MaxRecord, rawBytes)])})
 	case len(rec) > 0:
-		if err := f.decode(rec); err != nil {
+		if err := f.decode(rec); err != nil || f.cut {
 			return false, err
 		}
 	}
@@ -232,7 +243,9 @@ func (f *framer) decode(rec []byte) error {
 		if !ok && !errors.As(err, &e) {
 			return fault.Wrap(fault.Halt, "", fmt.Errorf("decode %s: %w", f.place(), err))
 		}
-		f.bad(record.BadRecord{Place: f.place(), Class: e.Class, Reason: e.Error(), Raw: bytes.Clone(rec)})
+		if !f.cutBeforeBad() {
+			f.bad(record.BadRecord{Place: f.place(), Class: e.Class, Reason: e.Error(), Raw: bytes.Clone(rec)})
+		}
 		return nil
 	}
 	if f.rows != nil {
@@ -242,8 +255,21 @@ func (f *framer) decode(rec []byte) error {
 	return nil
 }
 
+// cutBeforeBad ends the batch before a bad record that the run does not admit.
+// It is then the first of the next batch.
+func (f *framer) cutBeforeBad() bool {
+	f.cut = f.o.BadBudget != nil && f.o.BadBudget.Load() <= 0 && f.row > f.batch.FirstRow
+	if f.cut {
+		f.open = false // the record before had a line end, as another follows
+	}
+	return f.cut
+}
+
 // bad takes the next row number for a bad record.
 func (f *framer) bad(b record.BadRecord) {
+	if f.o.BadBudget != nil {
+		f.o.BadBudget.Add(-1)
+	}
 	if f.rows == nil {
 		f.rows = make([]int64, f.row-f.batch.FirstRow, f.o.BatchRows)
 		for i := range f.rows {

@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math/rand/v2"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -320,4 +322,44 @@ func TestFileGrowsWhileRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	equalLines(t, "grown", rowsOf(rest), []string{"1: 2"})
+}
+
+// S2: a record that is too long ends where it would end if it were not.
+func TestLongRecordsEndWhereRecordsEnd(t *testing.T) {
+	stray := 0
+	for seed := range uint64(400) {
+		r := rand.New(rand.NewPCG(seed, 3))
+		c := inputCase{format: FormatCSV, maxRecord: 1 << 20}
+		const alphabet = "aa,,\"\"\n\r"
+		data := make([]byte, 50+r.IntN(300))
+		for i := range data {
+			data[i] = alphabet[r.IntN(len(alphabet))]
+		}
+		stray += bytes.Count(data, []byte("a\""))
+		// The ends of all records: how far each batch of one record consumes.
+		offsets := func(maxRecord int64) map[int64]bool {
+			o := c.options(t)
+			o.MaxRecord, o.BatchRows = maxRecord, 1
+			steps, err := readAll(t, streamOf(t, o, bytes.NewReader(data), false), Split{ID: "stdin:1", Name: "stdin"}, ledger.Source{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			out := make(map[int64]bool)
+			for _, s := range steps {
+				p, err := parsePosition("stdin", s.pos)
+				if err != nil {
+					t.Fatal(err)
+				}
+				out[p.Offset] = true
+			}
+			return out
+		}
+		whole, cut := offsets(1<<20), offsets(1+r.Int64N(8))
+		if !maps.Equal(whole, cut) {
+			t.Fatalf("seed %d: records end at %v, cut ones at %v:\n%q", seed, slices.Sorted(maps.Keys(whole)), slices.Sorted(maps.Keys(cut)), data)
+		}
+	}
+	if stray == 0 {
+		t.Error("no input had a quote inside a field")
+	}
 }

@@ -2,6 +2,7 @@ package source
 
 import (
 	"context"
+	"sync/atomic"
 	"time"
 
 	"github.com/hivesink/hivesink/ledger"
@@ -65,6 +66,10 @@ type Options struct {
 	BatchRows     int    // most records of a batch; 0: DefaultBatchRows
 	BatchBytes    int64  // about the most bytes of a batch; 0: DefaultBatchBytes
 	WorkingDir    string // where relative paths start; "": the process's
+	// BadBudget is how many more bad records the run admits, over all readers.
+	// A batch ends before a record that is one too many, so that what comes
+	// before it can be kept; nil: as many as there are.
+	BadBudget *atomic.Int64
 }
 
 func (o Options) withDefaults() Options {

@@ -166,7 +166,8 @@ func (f *framer) more(ctx context.Context) error {
 
 // beginLong starts to pass over the record at buf[r], which is too long.
 func (f *framer) beginLong() {
-	f.long = &longRecord{raw: bytes.Clone(f.buf[f.r : f.r+int(min(f.o.MaxRecord, rawBytes))]), place: f.place()}
+	f.long = &longRecord{raw: bytes.Clone(f.buf[f.r : f.r+int(min(f.o.MaxRecord, rawBytes))]), place: f.place(),
+		end: recordEnd{delimiter: f.o.CSVDelimiter, quote: f.form.quote}}
 	f.lineAt(f.r)
 	f.split.Reset()
 }
@@ -178,7 +179,7 @@ func (f *framer) passLong() (took bool) {
 	if len(view) == 0 && !f.eof {
 		return false
 	}
-	end, ended := endOfRecord(view, f.form.quote, &l.quoted)
+	end, ended := l.end.find(view)
 	l.size += int64(end)
 	l.lines += int64(bytes.Count(view[:end], newline))
 	f.r += end
@@ -196,25 +197,4 @@ func (f *framer) passLong() (took bool) {
 
 func (f *framer) longReason() string {
 	return fmt.Sprintf("the record is longer than source.max_record, %d bytes", f.o.MaxRecord)
-}
-
-// endOfRecord finds where a record ends that begins or goes on at the start of
-// b: after its line end, where a line end between two quotes is text. quoted
-// is remembered from call to call.
-func endOfRecord(b []byte, quote byte, quoted *bool) (end int, ok bool) {
-	if quote == 0 {
-		if i := bytes.IndexByte(b, '\n'); i >= 0 {
-			return i + 1, true
-		}
-		return len(b), false
-	}
-	for i, c := range b {
-		switch {
-		case c == quote:
-			*quoted = !*quoted
-		case c == '\n' && !*quoted:
-			return i + 1, true
-		}
-	}
-	return len(b), false
 }

@@ -66,19 +66,23 @@ func (s *Schema) giveBack(w *Writer, c *Columns) {
 
 // move appends one input to buf, writing a row group whenever one is full.
 func (s *Schema) move(ctx context.Context, f *File, buf *Columns, out *Writer) error {
-	r, err := s.newReader(f)
+	r, err := s.NewReader(f)
 	if err != nil {
 		return err
 	}
-	defer r.close()
-	step := f.step()
-	for r.left > 0 {
+	defer r.Close()
+	step := stepFor(f.plainBytes(), f.Rows())
+	for r.Left() > 0 {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if _, err := r.read(buf, min(step, RowGroupRows-buf.rows)); err != nil {
+		before := buf.Bytes()
+		n, err := r.Read(buf, min(step, RowGroupRows-buf.rows))
+		if err != nil {
 			return err
 		}
+		// Dictionaries make rows larger here than they are in the file.
+		step = min(step, stepFor(buf.Bytes()-before, int64(n)))
 		if buf.rows >= RowGroupRows || buf.Bytes() >= RowGroupBytes {
 			if err := out.WriteRowGroup(buf); err != nil {
 				return err
@@ -89,12 +93,10 @@ func (s *Schema) move(ctx context.Context, f *File, buf *Columns, out *Writer) e
 	return nil
 }
 
-// step is how many rows to move at once: fewer when they are large.
-func (f *File) step() int {
-	var size int64
-	for _, g := range f.pq.Metadata().RowGroups {
-		size += g.TotalByteSize
+// stepFor is how many rows to move at once when so many have so many bytes.
+func stepFor(size, rows int64) int {
+	if rows <= 0 || size <= 0 {
+		return stepRows
 	}
-	row := max(1, size/max(1, f.Rows()))
-	return int(max(1, min(stepRows, stepBytes/row)))
+	return int(min(stepRows, max(1, stepBytes*rows/size)))
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"reflect"
+	"slices"
 	"sync"
 
 	"github.com/parquet-go/parquet-go"
@@ -44,8 +45,19 @@ const (
 	physFixed // fixed width, in one buffer
 )
 
+// step is what an element of a leaf's path adds to the levels.
+type step uint8
+
+const (
+	stepOptional step = iota // a definition level
+	stepRepeated             // a definition and a repetition level
+	stepRequired             // nothing: the key of a map
+)
+
 type leafType struct {
+	typ    *hivetype.Type
 	path   []string
+	steps  []step // one for each element of path
 	phys   physical
 	width  int  // of physFixed
 	text   bool // physBytes that are UTF-8
@@ -72,7 +84,7 @@ func NewSchema(s *record.Schema) (*Schema, error) {
 			return nil, fmt.Errorf("column %s: %w", c.Name, err)
 		}
 		fields[i] = field{parquet.Optional(n), c.Name}
-		col, err := out.compile(c.Type, []string{c.Name}, 1, 0)
+		col, err := out.compile(c.Type, place{[]string{c.Name}, []step{stepOptional}}, 1, 0)
 		if err != nil {
 			return nil, err
 		}
@@ -102,32 +114,43 @@ func (s *Schema) describe() error {
 	return nil
 }
 
+// place is where in the schema a node is.
+type place struct {
+	path  []string
+	steps []step
+}
+
+func (p place) below(name string, s step) place {
+	return place{append(slices.Clip(p.path), name), append(slices.Clip(p.steps), s)}
+}
+
 // compile numbers the leaves below a present value at level def.
-func (s *Schema) compile(t *hivetype.Type, path []string, def, rep uint8) (column, error) {
+func (s *Schema) compile(t *hivetype.Type, at place, def, rep uint8) (column, error) {
 	c := column{typ: t, leaf: len(s.leaves), def: def, rep: rep}
-	sub := func(t *hivetype.Type, def, rep uint8, names ...string) error {
-		child, err := s.compile(t, append(append([]string(nil), path...), names...), def, rep)
+	sub := func(t *hivetype.Type, at place, def, rep uint8) error {
+		child, err := s.compile(t, at, def, rep)
 		c.children = append(c.children, child)
 		return err
 	}
 	var err error
 	switch t.Kind {
 	case hivetype.Array:
-		err = sub(t.Elem, def+2, rep+1, "list", "element")
+		err = sub(t.Elem, at.below("list", stepRepeated).below("element", stepOptional), def+2, rep+1)
 	case hivetype.Map:
-		if err = sub(t.Key, def+1, rep+1, "key_value", "key"); err == nil {
-			err = sub(t.Elem, def+2, rep+1, "key_value", "value")
+		entry := at.below("key_value", stepRepeated)
+		if err = sub(t.Key, entry.below("key", stepRequired), def+1, rep+1); err == nil {
+			err = sub(t.Elem, entry.below("value", stepOptional), def+2, rep+1)
 		}
 	case hivetype.Struct:
 		for _, f := range t.Fields {
-			if err = sub(f.Type, def+1, rep, f.Name); err != nil {
+			if err = sub(f.Type, at.below(f.Name, stepOptional), def+1, rep); err != nil {
 				break
 			}
 		}
 	default:
 		phys, width := physicalOf(t)
-		s.leaves = append(s.leaves, leafType{path: path, phys: phys, width: width, maxDef: def, maxRep: rep,
-			text: phys == physBytes && t.Kind != hivetype.Binary})
+		s.leaves = append(s.leaves, leafType{typ: t, path: at.path, steps: at.steps, phys: phys, width: width,
+			maxDef: def, maxRep: rep, text: phys == physBytes && t.Kind != hivetype.Binary})
 	}
 	return c, err
 }

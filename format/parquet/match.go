@@ -1,0 +1,187 @@
+package parquetfile
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/parquet-go/parquet-go"
+	"github.com/parquet-go/parquet-go/format"
+
+	"github.com/hivesink/hivesink/hivetype"
+)
+
+// source says where the values of a leaf come from in a file.
+type source struct {
+	column *parquet.Column // nil: the file does not have it
+	phys   physical        // in the file
+	width  int             // of physFixed
+	// ours translates the file's definition levels; badLevel marks those that
+	// cannot be.
+	ours []uint8
+	// When the file lacks a field of a struct that it has: like is another
+	// leaf of the struct, whose levels say where the struct is there;
+	// likeDef and likeRep are the struct's own.
+	like             int
+	likeDef, likeRep uint8
+}
+
+const badLevel = 0xff
+
+// sources matches the leaves with the columns of a file by name (F3).
+func (s *Schema) sources(f *File) ([]source, error) {
+	out := make([]source, len(s.leaves))
+	for i := range s.leaves {
+		src, err := s.leaves[i].source(f.pq.Root())
+		if err != nil {
+			return nil, fmt.Errorf("column %s: %w", strings.Join(s.leaves[i].path, "."), err)
+		}
+		out[i] = src
+	}
+	for i := range out {
+		if out[i].column == nil {
+			if err := s.matchMissing(out, i, f.pq.Root()); err != nil {
+				return nil, fmt.Errorf("column %s: %w", strings.Join(s.leaves[i].path, "."), err)
+			}
+		}
+	}
+	return out, nil
+}
+
+// source finds a leaf's column and translates its levels. A name that is
+// missing leaves column nil.
+func (l *leafType) source(root *parquet.Column) (source, error) {
+	src := source{like: -1}
+	col, def := root, uint8(0)
+	for depth, name := range l.path {
+		if col = col.Column(name); col == nil {
+			return src, nil
+		}
+		step := l.steps[depth]
+		if col.Repeated() != (step == stepRepeated) {
+			return src, fmt.Errorf("the file nests %s otherwise", strings.Join(l.path[:depth+1], "."))
+		}
+		if !col.Required() { // one more level in the file: absent here is our level before
+			if step == stepRequired {
+				src.ours = append(src.ours, badLevel)
+			} else {
+				src.ours = append(src.ours, def)
+			}
+		}
+		if step != stepRequired {
+			def++
+		}
+	}
+	src.ours = append(src.ours, def)
+	if !col.Leaf() {
+		return src, fmt.Errorf("the file has a group of columns")
+	}
+	if err := l.matchType(col, &src); err != nil {
+		return src, err
+	}
+	src.column = col
+	return src, nil
+}
+
+// matchMissing settles what is missing: a whole column is null; a field of a struct
+// is null where the struct is there.
+func (s *Schema) matchMissing(out []source, i int, root *parquet.Column) error {
+	path := s.leaves[i].path
+	if root.Column(path[0]) == nil {
+		return nil
+	}
+	depth, col := 0, root
+	for next := col.Column(path[depth]); next != nil; next = col.Column(path[depth]) {
+		depth, col = depth+1, next
+	}
+	for k := range s.leaves {
+		other := s.leaves[k].path
+		if out[k].column == nil || len(other) <= depth || !slices.Equal(other[:depth], path[:depth]) {
+			continue
+		}
+		if strings.HasPrefix(col.Type().String(), "LIST") || strings.HasPrefix(col.Type().String(), "MAP") {
+			break
+		}
+		out[i].like = k
+		for _, step := range s.leaves[i].steps[:depth] {
+			if step != stepRequired {
+				out[i].likeDef++
+			}
+			if step == stepRepeated {
+				out[i].likeRep++
+			}
+		}
+		return nil
+	}
+	return fmt.Errorf("the file has %s with nothing in common below it", strings.Join(path[:depth], "."))
+}
+
+// matchType checks that the file's values can become ours without loss: the
+// same type, or a narrower number (F3).
+func (l *leafType) matchType(col *parquet.Column, src *source) error {
+	typ := col.Type()
+	switch typ.Kind() {
+	case parquet.Boolean:
+		src.phys = physBool
+	case parquet.Int32:
+		src.phys = physInt32
+	case parquet.Int64:
+		src.phys = physInt64
+	case parquet.Float:
+		src.phys = physFloat
+	case parquet.Double:
+		src.phys = physDouble
+	case parquet.ByteArray:
+		src.phys = physBytes
+	case parquet.FixedLenByteArray:
+		src.phys, src.width = physFixed, typ.Length()
+	default:
+		return fmt.Errorf("the file has physical type %s", typ.Kind())
+	}
+	var logical format.LogicalTypeValue
+	if lt := typ.LogicalType(); lt != nil {
+		logical = lt.Value
+	}
+	if !l.accepts(src, logical) {
+		return fmt.Errorf("the file has type %s, the table %s", typ, l.typ)
+	}
+	return nil
+}
+
+// accepts says whether a file's type is the column's or widens to it.
+func (l *leafType) accepts(src *source, logical format.LogicalTypeValue) bool {
+	switch l.typ.Kind {
+	case hivetype.TinyInt, hivetype.SmallInt, hivetype.Int, hivetype.BigInt:
+		bits := map[physical]int{physInt32: 32, physInt64: 64}[src.phys]
+		if lt, ok := logical.(*format.IntType); ok && lt.IsSigned {
+			bits = int(lt.BitWidth)
+		} else if logical != nil {
+			return false
+		}
+		return bits > 0 && bits <= map[hivetype.Kind]int{hivetype.TinyInt: 8, hivetype.SmallInt: 16, hivetype.Int: 32, hivetype.BigInt: 64}[l.typ.Kind]
+	case hivetype.Decimal:
+		lt, ok := logical.(*format.DecimalType)
+		return ok && int(lt.Scale) == l.typ.Scale && int(lt.Precision) <= l.typ.Precision &&
+			(src.phys == physInt32 || src.phys == physInt64 || src.phys == physFixed) &&
+			(src.phys <= l.phys) && (src.phys != physFixed || src.width <= l.width)
+	case hivetype.String, hivetype.Varchar, hivetype.Char:
+		_, ok := logical.(*format.StringType)
+		return ok && src.phys == physBytes
+	case hivetype.Date:
+		_, ok := logical.(*format.DateType)
+		return ok && src.phys == physInt32
+	case hivetype.Timestamp:
+		lt, ok := logical.(*format.TimestampType)
+		if !ok || !lt.IsAdjustedToUTC || src.phys != physInt64 {
+			return false
+		}
+		_, ok = lt.Unit.Value.(*format.MicroSeconds)
+		return ok
+	case hivetype.Double:
+		return logical == nil && (src.phys == physDouble || src.phys == physFloat)
+	case hivetype.Binary:
+		_, text := logical.(*format.StringType)
+		return src.phys == physBytes && (logical == nil || text)
+	}
+	return logical == nil && src.phys == l.phys
+}

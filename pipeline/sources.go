@@ -2,6 +2,7 @@ package pipeline
 
 import (
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/hivesink/hivesink/config"
@@ -20,7 +21,10 @@ func SourceOptions(cfg *config.Config, schema *record.Schema) (source.Options, e
 	}
 	o := source.Options{
 		Schema: schema, Format: s.Format, CSVHeader: s.CSV.Header, CSVNull: s.CSV.Null, Timestamps: s.Timestamps, Zone: zone,
-		MaxRecord: int64(s.MaxRecord), NullOnBadTime: make(map[string]bool),
+		MaxRecord: int64(s.MaxRecord), NullOnBadTime: make(map[string]bool), BadBudget: new(atomic.Int64),
+	}
+	if s.BadRecords.Policy != config.BadFail {
+		o.BadBudget.Store(s.BadRecords.Limit)
 	}
 	if s.CSV.Delimiter != "" {
 		o.CSVDelimiter = s.CSV.Delimiter[0]

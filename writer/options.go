@@ -109,7 +109,7 @@ func (o *Options) Init() error {
 // BadPolicy decides what becomes of bad records, over all lanes of a run.
 type BadPolicy struct {
 	Policy string // BadDeadLetter, BadFail or BadDrop
-	Limit  int64  // dead-lettered records per run; 0: none allowed
+	Limit  int64  // dead-lettered or dropped records per run; 0: none allowed
 	count  atomic.Int64
 }
 
@@ -126,12 +126,15 @@ func (b *BadPolicy) admit(bad []record.BadRecord) error {
 	case BadFail:
 		return fault.New(fault.Halt, "mend the record, or set source.bad_records.policy to dead-letter",
 			"bad record at %s: %s", first.Place, first.Reason)
-	case BadDeadLetter:
+	default:
 		n := b.count.Load()
 		if n+int64(len(bad)) > b.Limit {
 			last := bad[max(0, min(int64(len(bad))-1, b.Limit-n))]
-			return fault.New(fault.Halt,
-				"look into the dead-letter table, mend the input, or raise source.bad_records.limit",
+			remedy := "mend the input, or raise source.bad_records.limit"
+			if b.Policy == BadDeadLetter {
+				remedy = "look into the dead-letter table, " + remedy
+			}
+			return fault.New(fault.Halt, remedy,
 				"more than %d bad records in this run; the next one is at %s: %s", b.Limit, last.Place, last.Reason)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/encoding"
+	"github.com/parquet-go/parquet-go/format"
 )
 
 // columnReader reads one leaf through all row groups of a file.
@@ -21,6 +22,7 @@ type columnReader struct {
 	first     int   // levels the leaf had before the read at hand
 	pages     parquet.Pages
 	page      parquet.Page
+	lz4       *lz4Pages // instead of pages
 
 	// Of the page. defs and reps are nil where the file has no such levels.
 	defs, reps []byte
@@ -132,7 +134,11 @@ func (c *columnReader) nextGroup() error {
 		return errors.New("its row groups end early")
 	}
 	g := groups[c.group]
-	c.pages = g.ColumnChunks()[c.column.Index()].Pages()
+	if m := &c.f.pq.Metadata().RowGroups[c.group].Columns[c.column.Index()].MetaData; m.Codec == format.Lz4Raw {
+		c.lz4 = newLZ4Pages(c.f, c.column, m)
+	} else {
+		c.pages = g.ColumnChunks()[c.column.Index()].Pages()
+	}
 	c.groupRows = g.NumRows()
 	c.group++
 	return nil
@@ -140,7 +146,7 @@ func (c *columnReader) nextGroup() error {
 
 // exhausted checks that nothing is left of a row group whose rows are read.
 func (c *columnReader) exhausted() error {
-	for c.pages != nil {
+	for c.pages != nil || c.lz4 != nil {
 		if c.at < c.levels {
 			return errMoreRows
 		}
@@ -159,6 +165,7 @@ func (c *columnReader) close() {
 		_ = c.pages.Close() // it only gives back its buffer
 		c.pages = nil
 	}
+	c.lz4 = nil
 }
 
 func (c *columnReader) release() {
@@ -172,6 +179,9 @@ func (c *columnReader) release() {
 // nextPage decodes the next page of the row group; io.EOF after the last.
 func (c *columnReader) nextPage() error {
 	c.release()
+	if c.lz4 != nil {
+		return c.lz4.next(c)
+	}
 	p, err := c.pages.ReadPage()
 	if err != nil {
 		return err
@@ -190,13 +200,18 @@ func (c *columnReader) nextPage() error {
 		v.indexes = v.plain.Int32()
 		v.n = len(v.indexes)
 		v.plain, v.known = dict.Page().Data(), dict.Len()
-		for _, i := range v.indexes {
-			if uint(i) >= uint(v.known) {
-				return fmt.Errorf("its pages are damaged: value %d of a dictionary of %d", i, v.known)
-			}
+		return v.check()
+	}
+	v.n = count(c.phys, c.width, &v.plain)
+	return nil
+}
+
+// check looks whether all places in the dictionary are there.
+func (v *pageValues) check() error {
+	for _, i := range v.indexes {
+		if uint(i) >= uint(v.known) {
+			return fmt.Errorf("its pages are damaged: value %d of a dictionary of %d", i, v.known)
 		}
-	} else {
-		v.n = count(c.phys, c.width, &v.plain)
 	}
 	return nil
 }

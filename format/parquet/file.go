@@ -16,6 +16,7 @@ import (
 // File is an open Parquet file, of any writer.
 type File struct {
 	pq   *parquet.File
+	r    io.ReaderAt
 	size int64
 }
 
@@ -42,7 +43,7 @@ func Open(r io.ReaderAt, size int64) (f *File, err error) {
 	if err := checkFooter(pq.Metadata(), size); err != nil {
 		return nil, fmt.Errorf("its footer is damaged: %w", err)
 	}
-	return &File{pq: pq, size: size}, nil
+	return &File{pq: pq, r: r, size: size}, nil
 }
 
 // checkEnds looks at the first and the last bytes.

@@ -284,7 +284,7 @@ func benchBatch(n int) (*record.Schema, arrow.RecordBatch) {
 
 func BenchmarkWrite(b *testing.B) {
 	rs, rec := benchBatch(RowGroupRows)
-	for _, o := range []WriterOptions{{Codec: "zstd"}, {Codec: "snappy"}, {Codec: "snappy", Hidden: true}, {Codec: "none", Hidden: true}} {
+	for _, o := range []WriterOptions{{Codec: "zstd"}, {Codec: "snappy"}, {Codec: "snappy", Hidden: true}, {Codec: "lz4", Hidden: true}, {Codec: "none", Hidden: true}} {
 		b.Run(fmt.Sprintf("%s-hidden=%v", o.Codec, o.Hidden), func(b *testing.B) {
 			s, _ := NewSchema(rs)
 			c := s.NewColumns()
@@ -311,7 +311,7 @@ func BenchmarkWrite(b *testing.B) {
 
 func BenchmarkRewrite(b *testing.B) {
 	rs, rec := benchBatch(RowGroupRows)
-	for _, o := range []WriterOptions{{Codec: "zstd"}, {Codec: "snappy", Hidden: true}, {Codec: "none", Hidden: true}} {
+	for _, o := range []WriterOptions{{Codec: "zstd"}, {Codec: "snappy", Hidden: true}, {Codec: "lz4", Hidden: true}, {Codec: "none", Hidden: true}} {
 		b.Run(fmt.Sprintf("from-%s-hidden=%v", o.Codec, o.Hidden), func(b *testing.B) {
 			s, _ := NewSchema(rs)
 			var files []*File

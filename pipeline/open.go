@@ -319,8 +319,10 @@ func encoders(inline bool) int {
 	return max(2, runtime.GOMAXPROCS(0))
 }
 
-// hiddenCodec is the codec of part files that will be rewritten.
-const hiddenCodec = "snappy"
+// hiddenCodec is the codec of part files that will be rewritten: measured,
+// compressing them costs more than writing and reading the bytes
+// (docs/decisions.md, 3).
+const hiddenCodec = "none"
 
 func watermarkOptions(cfg *config.Config) watermark.Options {
 	var o watermark.Options

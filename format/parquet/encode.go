@@ -26,7 +26,6 @@ type chunk struct {
 	index  *format.ColumnIndex
 	places *format.OffsetIndex
 	dict   bool
-	dictAt int64 // where the dictionary page starts
 	bounds bounds
 	blind  bool // a page with values but no bounds (NaN only): no column index
 	pages  int

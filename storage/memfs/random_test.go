@@ -177,7 +177,7 @@ func TestDeterminism(t *testing.T) {
 		}
 		return b.String()
 	}
-	if dump() != dump() {
+	if first, second := dump(), dump(); first != second {
 		t.Error("two equal runs differ")
 	}
 }

@@ -46,8 +46,14 @@ bench-ingest: build $(VENV)/ready ## the ingest path, whole and by stage, beside
 bench-compaction: build ## small files into one, beside a plain copy
 	$(GO) run ./benchmarks/compaction
 
-fuzz: ## every fuzz target for 15 s
-	./benchmarks/fuzz.sh 15s
+FUZZTIME ?= 15s
+fuzz: ## every fuzz target for FUZZTIME (15s)
+	@for pkg in $$($(GO) list ./...); do \
+		for target in $$($(GO) test -list '^Fuzz' $$pkg | grep '^Fuzz'); do \
+			echo "== $$pkg $$target"; \
+			$(GO) test $$pkg -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) || exit 1; \
+		done; \
+	done
 
 clean: ## remove what the targets made
 	rm -rf bin examples/out $(VENV)

@@ -392,10 +392,14 @@ func (c *chain) recover() error {
 	return c.start()
 }
 
-// settle brings everything that is in flight to its end: with flush every
-// part is published.
+// maxTries is how often announcing is tried at the end of a run.
+const maxTries = 6
+
+// settle brings everything that is in flight to its end: every part is
+// published. A policy that goes on failing does not keep the process for ever:
+// what is not announced then is announced by the next run.
 func (c *chain) settle(ctx context.Context) error {
-	for {
+	for tries := 0; ; {
 		next, err := c.advance(ctx, true)
 		if err != nil {
 			return err
@@ -414,6 +418,10 @@ func (c *chain) settle(ctx context.Context) error {
 			continue
 		}
 		if wait := c.runner.NextTry(); wait != 0 && next == wait {
+			if tries++; tries == maxTries {
+				return fault.New(fault.Retry, "all rows are published; run again when the policy's service is up",
+					"partitions could not be announced in %d tries", maxTries)
+			}
 			if err := c.pool.sleep(ctx, wait-c.now()); err != nil {
 				return err
 			}

@@ -224,11 +224,7 @@ func (p *Pipeline) Own(ctx context.Context, name string) (ledger.Source, error) 
 		if known := c.log.State().Sources[name]; known != nil {
 			s = *known
 		}
-		if s.Ended {
-			c.track.Ended(name)
-		} else {
-			c.track.Own(name, s.Watermark)
-		}
+		c.track.Own(name, s.Watermark) // also one that had ended: it has grown
 		return nil
 	})
 	return s, err

@@ -217,6 +217,7 @@ func (p *Pipeline) assemble(o Options, log *ledger.Ledger) error {
 	location := func(table string) string { return compactor.SideLocation(TableRoot(cfg), table) }
 	createdBy := "hivesink version " + o.Version
 	p.track = watermark.New(watermarkOptions(cfg))
+	p.track.Restore(log.State().Watermark)
 	policy := cfg.Compaction.Policy
 	if !cfg.Compaction.Enabled {
 		policy = config.PolicyOff

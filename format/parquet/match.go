@@ -94,6 +94,9 @@ func (s *Schema) matchMissing(out []source, i int, root *parquet.Column) error {
 	for next := col.Column(path[depth]); next != nil; next = col.Column(path[depth]) {
 		depth, col = depth+1, next
 	}
+	if s.leaves[i].steps[depth] == stepRequired {
+		return fmt.Errorf("the file has %s without keys", strings.Join(path[:depth], "."))
+	}
 	for k := range s.leaves {
 		other := s.leaves[k].path
 		if out[k].column == nil || len(other) <= depth || !slices.Equal(other[:depth], path[:depth]) {

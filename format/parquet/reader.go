@@ -17,12 +17,17 @@ type Reader struct {
 // NewReader matches the file's columns with the table's by name: their order
 // does not matter, a column the file does not have is null, a narrower number
 // is widened (F3). Anything else is an error that names the column.
-func (s *Schema) NewReader(f *File) (*Reader, error) {
+func (s *Schema) NewReader(f *File) (r *Reader, err error) {
+	defer func() { // the library panics at a column annotated as a group (F7)
+		if p := recover(); p != nil {
+			r, err = nil, fmt.Errorf("its footer is damaged: %v", p)
+		}
+	}()
 	src, err := s.sources(f)
 	if err != nil {
 		return nil, err
 	}
-	r := &Reader{s: s, left: f.Rows(), columns: make([]columnReader, len(src))}
+	r = &Reader{s: s, left: f.Rows(), columns: make([]columnReader, len(src))}
 	for i := range src {
 		r.columns[i] = columnReader{source: src[i], f: f}
 	}

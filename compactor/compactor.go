@@ -23,6 +23,8 @@ type Options struct {
 	Epoch     uint64
 	Codec     string // of published files
 	CreatedBy string
+	// Throttle bounds what all workers read; nil: no limit.
+	Throttle *Throttle
 	// Schema is the Parquet schema of a table (ledger.MainTable, …).
 	Schema func(table string) *parquetfile.Schema
 	// Location is the root directory of a table.
@@ -76,6 +78,9 @@ func (o *Options) Build(ctx context.Context, j Job) (*Built, error) {
 			return nil, o.inputError(j, in, err)
 		}
 		defer r.Close()
+		if o.Throttle != nil && j.Unit.Mode != ledger.ModePublish {
+			r = slowed{r, ctx, o.Throttle}
+		}
 		f, footer, err := check(r, in.Rows, []string{in.ID}, in.Partition)
 		if err != nil {
 			return nil, o.inputError(j, in, err)

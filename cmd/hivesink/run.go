@@ -70,6 +70,7 @@ func run(ctx context.Context, a *app) error {
 	log := slog.New(slog.NewTextHandler(a.err, &slog.HandlerOptions{Level: level}))
 	// Opening is short, and half an opening is no clean stop: a signal that
 	// comes meanwhile ends the run right after it.
+	warnIgnored(log, cfg)
 	p, err := pipeline.Open(context.WithoutCancel(ctx), pipeline.Options{Config: cfg, Version: hivesink.Version, Events: logEvents(log)})
 	if err != nil {
 		return err
@@ -144,6 +145,17 @@ func openSource(a *app, cfg *config.Config) (source.Source, error) {
 		return source.NewStdin(a.in, o, resume)
 	default:
 		return source.NewDatagen(pipeline.DatagenOptions(cfg), o)
+	}
+}
+
+// warnIgnored names the options that are valid and have no effect in this
+// build.
+func warnIgnored(log *slog.Logger, cfg *config.Config) {
+	if cfg.HTTP.Listen != "" {
+		log.Warn("http.listen has no effect in this build: there is no status page yet", "listen", cfg.HTTP.Listen)
+	}
+	if cfg.Writer.ShuffleByPartition {
+		log.Warn("writer.shuffle_by_partition has no effect in this build: every reader writes all its partitions")
 	}
 }
 

@@ -239,6 +239,7 @@ func (p *lz4Pages) page(c *columnReader, n int, reps, defs []byte, e format.Enco
 	}
 	c.levels, c.reps, c.defs = n, reps, defs
 	v := &c.values
+	//lint:ignore SA1019 old writers name dictionary pages so
 	if e != format.RLEDictionary && e != format.PlainDictionary {
 		var err error
 		if v.plain, err = p.decode(there, data, parquet.LookupEncoding(e)); err != nil {

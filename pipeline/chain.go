@@ -159,12 +159,17 @@ func (c *chain) append(r *ledger.Record) error {
 		bytes += p.Bytes
 	}
 	if was := c.staged.Swap(bytes); bytes < was {
-		select {
-		case c.eased <- struct{}{}:
-		default:
-		}
+		c.ease()
 	}
 	return nil
+}
+
+// ease wakes one of those who wait at the gate.
+func (c *chain) ease() {
+	select {
+	case c.eased <- struct{}{}:
+	default:
+	}
 }
 
 // advance does everything that can be done now: plan, publish, announce. It

@@ -245,6 +245,9 @@ func (p *Pipeline) Gate(ctx context.Context) error {
 	for p.c.staged.Load() > p.c.stage {
 		select {
 		case <-p.c.eased:
+			// One token for all who wait: pass it on. Kept, it would leave the
+			// others waiting for the next decrease, which may never come.
+			defer p.c.ease()
 		case <-p.failed:
 			return p.err
 		case <-p.stopped:

@@ -1,0 +1,63 @@
+package pipeline
+
+import (
+	"context"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/hivesink/hivesink/config"
+	"github.com/hivesink/hivesink/source"
+	"github.com/hivesink/hivesink/storage/localfs"
+)
+
+// TestStagingLimit: with hardly any room for hidden files, four readers wait
+// for compaction again and again, and all come to their end (P4).
+func TestStagingLimit(t *testing.T) {
+	dir := t.TempDir()
+	yaml := strings.NewReplacer("{dir}", dir).Replace(`
+pipeline: gate
+state_dir: {dir}/state
+source:
+  datagen: {rows: 200000}
+  readers: 4
+table:
+  name: t
+  location: {dir}/t
+  columns: [id bigint, ts timestamp, name string]
+  partitioned_by: [{dt: date(ts)}]
+checkpoint: {interval: 10ms}
+compaction: {policy: hold, max_delay: 1h}
+limits: {staging: 100KB}
+`)
+	cfg, err := config.Parse("gate.yaml", []byte(yaml), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := Open(context.Background(), Options{Config: cfg, Version: "test"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	o, err := SourceOptions(cfg, p.Schema())
+	if err != nil {
+		t.Fatal(err)
+	}
+	src, err := source.NewDatagen(DatagenOptions(cfg), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Run(context.Background(), src); err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Release(); err != nil {
+		t.Fatal(err)
+	}
+	ids, _ := visible(t, localfs.New(), filepath.ToSlash(filepath.Join(dir, "t")))
+	if len(ids) != 200000 || len(slices.Compact(ids)) != 200000 {
+		t.Fatalf("%d rows visible", len(ids))
+	}
+	if n := p.Stats.Checkpoints.Load(); n < 3 {
+		t.Fatalf("only %d checkpoints: nobody waited", n)
+	}
+}

@@ -8,9 +8,7 @@ import (
 	"io"
 	"math"
 
-	"github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/encoding"
-	"github.com/parquet-go/parquet-go/format"
 )
 
 // columnReader reads one leaf through all row groups of a file.
@@ -20,9 +18,8 @@ type columnReader struct {
 	group     int   // the next row group
 	groupRows int64 // unread rows of the row group at hand
 	first     int   // levels the leaf had before the read at hand
-	pages     parquet.Pages
-	page      parquet.Page
-	lz4       *lz4Pages // instead of pages
+	pages     pageReader
+	opened    bool // pages is in a row group
 
 	// Of the page. defs and reps are nil where the file has no such levels.
 	defs, reps []byte
@@ -128,25 +125,21 @@ func (c *columnReader) nextGroup() error {
 	if err := c.exhausted(); err != nil {
 		return err
 	}
-	c.close()
-	groups := c.f.pq.RowGroups()
+	groups := c.f.pq.Metadata().RowGroups
 	if c.group == len(groups) {
 		return errors.New("its row groups end early")
 	}
-	g := groups[c.group]
-	if m := &c.f.pq.Metadata().RowGroups[c.group].Columns[c.column.Index()].MetaData; m.Codec == format.Lz4Raw {
-		c.lz4 = newLZ4Pages(c.f, c.column, m)
-	} else {
-		c.pages = g.ColumnChunks()[c.column.Index()].Pages()
-	}
-	c.groupRows = g.NumRows()
+	g := &groups[c.group]
+	c.pages.open(c.f, c.column, &g.Columns[c.column.Index()].MetaData)
+	c.opened = true
+	c.groupRows = g.NumRows
 	c.group++
 	return nil
 }
 
 // exhausted checks that nothing is left of a row group whose rows are read.
 func (c *columnReader) exhausted() error {
-	for c.pages != nil || c.lz4 != nil {
+	for c.opened {
 		if c.at < c.levels {
 			return errMoreRows
 		}
@@ -159,51 +152,10 @@ func (c *columnReader) exhausted() error {
 	return nil
 }
 
-func (c *columnReader) close() {
-	c.release()
-	if c.pages != nil {
-		_ = c.pages.Close() // it only gives back its buffer
-		c.pages = nil
-	}
-	c.lz4 = nil
-}
-
-func (c *columnReader) release() {
-	if c.page != nil {
-		parquet.Release(c.page)
-		c.page = nil
-	}
-	c.defs, c.reps, c.at, c.levels, c.value, c.values = nil, nil, 0, 0, 0, pageValues{}
-}
-
 // nextPage decodes the next page of the row group; io.EOF after the last.
 func (c *columnReader) nextPage() error {
-	c.release()
-	if c.lz4 != nil {
-		return c.lz4.next(c)
-	}
-	p, err := c.pages.ReadPage()
-	if err != nil {
-		return err
-	}
-	c.page = p
-	c.levels = int(p.NumValues())
-	if c.column.MaxRepetitionLevel() > 0 {
-		c.reps = p.RepetitionLevels()
-	}
-	if c.column.MaxDefinitionLevel() > 0 {
-		c.defs = p.DefinitionLevels()
-	}
-	v := &c.values
-	v.plain = p.Data()
-	if dict := p.Dictionary(); dict != nil {
-		v.indexes = v.plain.Int32()
-		v.n = len(v.indexes)
-		v.plain, v.known = dict.Page().Data(), dict.Len()
-		return v.check()
-	}
-	v.n = count(c.phys, c.width, &v.plain)
-	return nil
+	c.defs, c.reps, c.at, c.levels, c.value, c.values = nil, nil, 0, 0, 0, pageValues{}
+	return c.pages.next(c)
 }
 
 // check looks whether all places in the dictionary are there.

@@ -122,25 +122,11 @@ func (s *Schema) matchMissing(out []source, i int, root *parquet.Column) error {
 // matchType checks that the file's values can become ours without loss: the
 // same type, or a narrower number (F3).
 func (l *leafType) matchType(col *parquet.Column, src *source) error {
-	typ := col.Type()
-	switch typ.Kind() {
-	case parquet.Boolean:
-		src.phys = physBool
-	case parquet.Int32:
-		src.phys = physInt32
-	case parquet.Int64:
-		src.phys = physInt64
-	case parquet.Float:
-		src.phys = physFloat
-	case parquet.Double:
-		src.phys = physDouble
-	case parquet.ByteArray:
-		src.phys = physBytes
-	case parquet.FixedLenByteArray:
-		src.phys, src.width = physFixed, typ.Length()
-	default:
-		return fmt.Errorf("the file has physical type %s", typ.Kind())
+	var err error
+	if src.phys, src.width, err = physicalOfColumn(col); err != nil {
+		return err
 	}
+	typ := col.Type()
 	var logical format.LogicalTypeValue
 	if lt := typ.LogicalType(); lt != nil {
 		logical = lt.Value
@@ -149,6 +135,28 @@ func (l *leafType) matchType(col *parquet.Column, src *source) error {
 		return fmt.Errorf("the file has type %s, the table %s", typ, l.typ)
 	}
 	return nil
+}
+
+// physicalOfColumn is how a file has a leaf's values.
+func physicalOfColumn(col *parquet.Column) (physical, int, error) {
+	switch typ := col.Type(); typ.Kind() {
+	case parquet.Boolean:
+		return physBool, 0, nil
+	case parquet.Int32:
+		return physInt32, 0, nil
+	case parquet.Int64:
+		return physInt64, 0, nil
+	case parquet.Float:
+		return physFloat, 0, nil
+	case parquet.Double:
+		return physDouble, 0, nil
+	case parquet.ByteArray:
+		return physBytes, 0, nil
+	case parquet.FixedLenByteArray:
+		return physFixed, typ.Length(), nil
+	default:
+		return 0, 0, fmt.Errorf("the file has physical type %s", typ.Kind())
+	}
 }
 
 // accepts says whether a file's type is the column's or widens to it.

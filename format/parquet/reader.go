@@ -17,21 +17,42 @@ type Reader struct {
 // NewReader matches the file's columns with the table's by name: their order
 // does not matter, a column the file does not have is null, a narrower number
 // is widened (F3). Anything else is an error that names the column.
-func (s *Schema) NewReader(f *File) (r *Reader, err error) {
+func (s *Schema) NewReader(f *File) (*Reader, error) {
+	r := s.newReader()
+	return r, r.Reset(f)
+}
+
+func (s *Schema) newReader() *Reader {
+	return &Reader{s: s, columns: make([]columnReader, len(s.leaves))}
+}
+
+// release keeps the memory and forgets the file.
+func (r *Reader) release() {
+	for i := range r.columns {
+		c := &r.columns[i]
+		c.pages.r, c.pages.column = nil, nil
+		*c = columnReader{pages: c.pages}
+	}
+	r.left = 0
+}
+
+// Reset goes on with another file, in the same memory.
+func (r *Reader) Reset(f *File) (err error) {
 	defer func() { // the library panics at a column annotated as a group (F7)
 		if p := recover(); p != nil {
-			r, err = nil, fmt.Errorf("its footer is damaged: %v", p)
+			err = fmt.Errorf("its footer is damaged: %v", p)
 		}
 	}()
-	src, err := s.sources(f)
+	r.left = 0
+	src, err := r.s.sources(f)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	r = &Reader{s: s, left: f.Rows(), columns: make([]columnReader, len(src))}
 	for i := range src {
-		r.columns[i] = columnReader{source: src[i], f: f}
+		r.columns[i] = columnReader{source: src[i], f: f, pages: r.columns[i].pages}
 	}
-	return r, nil
+	r.left = f.Rows()
+	return nil
 }
 
 // Left is the number of rows that are still to be read.
@@ -71,13 +92,6 @@ func (r *Reader) Read(dst *Columns, n int) (rows int, err error) {
 		}
 	}
 	return n, nil
-}
-
-// Close gives the pages back.
-func (r *Reader) Close() {
-	for i := range r.columns {
-		r.columns[i].close()
-	}
 }
 
 // follow appends nulls where the struct is there, and what is missing above it

@@ -23,54 +23,54 @@ const (
 // full row groups (F1, F2). Memory is bounded by one row group and one page per
 // column (F5), and is used again by the next rewrite.
 func (s *Schema) Rewrite(ctx context.Context, inputs []*File, w io.Writer, o WriterOptions, meta map[string]string) (Info, error) {
-	out, buf := s.borrow(w, o)
+	b := s.borrow(w, o)
 	for i, f := range inputs {
-		if err := s.move(ctx, f, buf, out); err != nil {
+		if err := b.move(ctx, f); err != nil {
 			return Info{}, fmt.Errorf("input %d: %w", i, err)
 		}
 	}
-	if err := out.WriteRowGroup(buf); err != nil {
+	if err := b.out.WriteRowGroup(b.buf); err != nil {
 		return Info{}, err
 	}
-	info, err := out.Close(meta)
+	info, err := b.out.Close(meta)
 	if err == nil {
-		s.giveBack(out, buf)
+		s.giveBack(b)
 	}
 	return info, err
 }
 
-// borrow takes an idle encoder and an idle buffer, or makes them. Those that
-// stay idle are garbage collected.
-func (s *Schema) borrow(w io.Writer, o WriterOptions) (*Writer, *Columns) {
-	pool, _ := s.writers.LoadOrStore(o, new(sync.Pool))
-	out, _ := pool.(*sync.Pool).Get().(*Writer)
-	if out == nil {
-		out = s.NewWriter(w, o)
-	} else {
-		out.Reset(w)
-	}
-	buf, _ := s.buffers.Get().(*Columns)
-	if buf == nil {
-		buf = s.NewColumns()
-	}
-	return out, buf
+// bench is what a rewrite works with.
+type bench struct {
+	in  *Reader
+	buf *Columns
+	out *Writer
 }
 
-func (s *Schema) giveBack(w *Writer, c *Columns) {
-	w.Reset(nil)
-	c.Reset()
-	pool, _ := s.writers.Load(w.asked)
-	pool.(*sync.Pool).Put(w)
-	s.buffers.Put(c)
+// borrow takes an idle bench, or makes one. Those that stay idle are garbage
+// collected.
+func (s *Schema) borrow(w io.Writer, o WriterOptions) *bench {
+	pool, _ := s.benches.LoadOrStore(o, new(sync.Pool))
+	if b, _ := pool.(*sync.Pool).Get().(*bench); b != nil {
+		b.out.Reset(w)
+		return b
+	}
+	return &bench{in: s.newReader(), buf: s.NewColumns(), out: s.NewWriter(w, o)}
+}
+
+func (s *Schema) giveBack(b *bench) {
+	b.in.release()
+	b.out.Reset(nil)
+	b.buf.Reset()
+	pool, _ := s.benches.Load(b.out.asked)
+	pool.(*sync.Pool).Put(b)
 }
 
 // move appends one input to buf, writing a row group whenever one is full.
-func (s *Schema) move(ctx context.Context, f *File, buf *Columns, out *Writer) error {
-	r, err := s.NewReader(f)
-	if err != nil {
+func (b *bench) move(ctx context.Context, f *File) error {
+	r, buf := b.in, b.buf
+	if err := r.Reset(f); err != nil {
 		return err
 	}
-	defer r.Close()
 	step := stepFor(f.plainBytes(), f.Rows())
 	for r.Left() > 0 {
 		if err := ctx.Err(); err != nil {
@@ -84,7 +84,7 @@ func (s *Schema) move(ctx context.Context, f *File, buf *Columns, out *Writer) e
 		// Dictionaries make rows larger here than they are in the file.
 		step = min(step, stepFor(buf.Bytes()-before, int64(n)))
 		if buf.rows >= RowGroupRows || buf.Bytes() >= RowGroupBytes {
-			if err := out.WriteRowGroup(buf); err != nil {
+			if err := b.out.WriteRowGroup(buf); err != nil {
 				return err
 			}
 			buf.Reset()

@@ -27,9 +27,7 @@ type Schema struct {
 	orders      []format.ColumnOrder
 	parquetType []format.Type // of each leaf
 
-	// Idle encoders and buffers of rewrites.
-	writers sync.Map // WriterOptions → *sync.Pool of *Writer
-	buffers sync.Pool
+	benches sync.Map // WriterOptions → *sync.Pool of *bench: of rewrites, idle
 }
 
 // physical is how a leaf's values are kept in memory.

@@ -16,6 +16,7 @@ type Columns struct {
 	leaves []leaf
 	rows   int
 	all    []int32 // 0, 1, 2, …
+	there  []int32 // scratch: the rows of a column that are not null
 }
 
 type leaf struct {
@@ -42,12 +43,23 @@ func (s *Schema) NewColumns() *Columns {
 // Rows is the number of rows buffered.
 func (c *Columns) Rows() int { return c.rows }
 
-// Bytes is the memory the rows take.
+// Bytes is the memory the rows take. It decides when a row group is full.
 func (c *Columns) Bytes() int64 {
 	n := 0
 	for i := range c.leaves {
 		l := &c.leaves[i]
 		n += len(l.defs) + len(l.reps) + 4*len(l.i32) + 8*len(l.i64) + 4*len(l.f32) + 8*len(l.f64) + len(l.bytes) + 4*len(l.ends)
+	}
+	return int64(n)
+}
+
+// Memory is the memory held, room for more rows included: what a pool of idle
+// buffers costs.
+func (c *Columns) Memory() int64 {
+	n := 4 * (cap(c.all) + cap(c.there))
+	for i := range c.leaves {
+		l := &c.leaves[i]
+		n += cap(l.defs) + cap(l.reps) + 4*cap(l.i32) + 8*cap(l.i64) + 4*cap(l.f32) + 8*cap(l.f64) + cap(l.bytes) + 4*cap(l.ends)
 	}
 	return int64(n)
 }
@@ -95,7 +107,7 @@ func (c *Columns) appendFlat(col *column, arr arrow.Array, rows []int32) {
 			l.defs[i] = 1
 		}
 	} else {
-		l.defs, rows = presence(l.defs, arr, rows)
+		rows = c.presence(l, arr, rows)
 	}
 	switch a := arr.(type) {
 	case *array.Int64:
@@ -126,27 +138,22 @@ func (c *Columns) appendFlat(col *column, arr arrow.Array, rows []int32) {
 }
 
 // presence appends a definition level for each row and returns the rows that
-// are not null. The result reuses nothing of the caller's.
-func presence(defs []uint8, arr arrow.Array, rows []int32) ([]uint8, []int32) {
-	nulls := 0
-	for _, r := range rows {
-		if arr.IsNull(int(r)) {
-			defs = append(defs, 0)
-			nulls++
-		} else {
-			defs = append(defs, 1)
+// are not null, until the next call.
+func (c *Columns) presence(l *leaf, arr arrow.Array, rows []int32) []int32 {
+	n := len(l.defs)
+	l.defs = growTo(l.defs, n+len(rows))
+	defs := l.defs[n:]
+	c.there = growTo(c.there[:0], len(rows))
+	k := 0
+	for i, r := range rows {
+		defs[i] = 0
+		if arr.IsValid(int(r)) {
+			defs[i] = 1
+			c.there[k] = r
+			k++
 		}
 	}
-	if nulls == 0 {
-		return defs, rows
-	}
-	there := make([]int32, 0, len(rows)-nulls)
-	for _, r := range rows {
-		if !arr.IsNull(int(r)) {
-			there = append(there, r)
-		}
-	}
-	return defs, there
+	return c.there[:k]
 }
 
 func gather[T any](dst, src []T, rows []int32) []T {
@@ -159,15 +166,25 @@ func gather[T any](dst, src []T, rows []int32) []T {
 	return dst
 }
 
-// gatherBytes copies variable-length values; data starts at the first offset.
+// gatherBytes copies variable-length values, neighbours at once; data starts at
+// the first offset.
 func (l *leaf) gatherBytes(offsets []int32, data []byte, rows []int32) {
 	if len(rows) == 0 {
 		return
 	}
+	n := len(l.ends)
+	l.ends = growTo(l.ends, n+len(rows))
+	ends := l.ends[n:]
 	base := offsets[0]
-	for _, r := range rows {
-		l.bytes = append(l.bytes, data[offsets[r]-base:offsets[r+1]-base]...)
-		l.ends = append(l.ends, uint32(len(l.bytes)))
+	for i := 0; i < len(rows); {
+		first, next := rows[i], rows[i]
+		shift := uint32(len(l.bytes)) - uint32(offsets[first]) // modulo 2^32
+		for i < len(rows) && rows[i] == next {
+			next++
+			ends[i] = uint32(offsets[next]) + shift
+			i++
+		}
+		l.bytes = append(l.bytes, data[offsets[first]-base:offsets[next]-base]...)
 	}
 }
 

@@ -94,7 +94,11 @@ func TestDamageIsNoticed(t *testing.T) {
 				inside[i] = true
 			}
 		}
-		for i := range good {
+		step := 1
+		if testing.Short() {
+			step = 16
+		}
+		for i := 0; i < len(good); i += step {
 			bad := bytes.Clone(good)
 			bad[i] ^= 1 << (i % 8)
 			f, err := Open(bytes.NewReader(bad), int64(len(bad)))

@@ -311,3 +311,33 @@ func numbered(rs *record.Schema, n int) arrow.RecordBatch {
 	}
 	return b.NewRecordBatch()
 }
+
+// TestLargeRows: row groups end by bytes too, and a rewrite moves few large
+// rows at once (F1, F5).
+func TestLargeRows(t *testing.T) {
+	rs := schemaOf(t, "s string")
+	s := compiled(t, rs)
+	var files []*File
+	row := strings.Repeat("x", 1<<20)
+	for k := range 3 {
+		b := array.NewRecordBuilder(memory.DefaultAllocator, rs.Arrow)
+		for i := range 30 {
+			b.Field(0).(*array.StringBuilder).Append(fmt.Sprint(k, i) + row)
+		}
+		c := s.NewColumns()
+		c.Append(b.NewRecordBatch(), nil)
+		files = append(files, opened(t, encode(t, s, WriterOptions{Codec: "snappy", Hidden: true}, nil, c)))
+	}
+	var out bytes.Buffer
+	info, err := s.Rewrite(context.Background(), files, &out, WriterOptions{Codec: "snappy"}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	groups := opened(t, out.Bytes()).pq.Metadata().RowGroups
+	if info.Rows != 90 || len(groups) != 2 {
+		t.Fatalf("%+v, %d row groups", info, len(groups))
+	}
+	if n := groups[0].TotalByteSize; n < RowGroupBytes || n > RowGroupBytes+2*stepBytes {
+		t.Errorf("the first row group has %d bytes", n)
+	}
+}

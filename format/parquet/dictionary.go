@@ -16,7 +16,7 @@ type dictionary struct {
 	seen  []bool  // scratch: numbers in the page at hand
 }
 
-// When a dictionary pays: while it is small, and while values repeat.
+// When a dictionary pays (F9): while it is small, and while values repeat.
 // Everything else is encoded plain: its values would be looked up for nothing.
 const (
 	dictionaryBytes = 512 << 10

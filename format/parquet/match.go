@@ -83,8 +83,8 @@ func (l *leafType) source(root *parquet.Column) (source, error) {
 	return src, nil
 }
 
-// matchMissing settles what is missing: a whole column is null; a field of a struct
-// is null where the struct is there.
+// matchMissing settles what is missing: a whole column is null; a field of a
+// struct is null where the struct is there.
 func (s *Schema) matchMissing(out []source, i int, root *parquet.Column) error {
 	path := s.leaves[i].path
 	if root.Column(path[0]) == nil {

@@ -18,7 +18,7 @@ const (
 	statisticsText = 256
 )
 
-// bounds are the smallest and the largest of some values, PLAIN-encoded.
+// bounds are the smallest and the largest of some values, PLAIN-encoded (F8).
 type bounds struct {
 	ok       bool
 	min, max []byte

@@ -323,6 +323,7 @@ func (p *pageReader) page(c *columnReader, n int, reps, defs []byte, e format.En
 		return nil
 	}
 	v := &c.values
+	//lint:ignore SA1019 old writers name dictionary pages so
 	if e == format.RLEDictionary || e == format.PlainDictionary {
 		if p.known < 0 {
 			return fmt.Errorf("its pages are damaged: there is no dictionary")

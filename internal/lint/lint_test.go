@@ -54,7 +54,7 @@ var homes = map[string][]string{
 	"golang.org/x/term":                      {"cmd/hivesink"},
 	"golang.org/x/sys":                       {"storage/localfs", "internal/kv"},
 	"github.com/spaolacci/murmur3":           {"record"},
-	"github.com/klauspost/compress":          {"source"},
+	"github.com/klauspost/compress":          {"source", "format/parquet"},
 	"github.com/twmb/franz-go":               {"source"},
 }
 

@@ -8,6 +8,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -50,14 +51,14 @@ func options(t testing.TB, fs storage.FS) *Options {
 	if err := fs.SyncDir("/"); err != nil {
 		t.Fatal(err)
 	}
-	bits := uint64(0)
+	var bits atomic.Uint64 // Flush draws from several goroutines
 	o := &Options{
 		FS: fs, Staging: staging, Epoch: 1, Pipeline: "p", TableID: "t", Schema: schema,
 		Transform: []layout.Transform{{Name: "k", Func: layout.Identity, Column: "k"}}, Zone: time.UTC,
 		Codec: "zstd", HiddenCodec: "snappy", Budget: NewBudget(1<<30, 256), EventTime: 2, LateDelay: -1,
 		Rolling: rolling.Policy{Bytes: 128 << 20, Age: time.Hour, Inactivity: time.Hour},
 		Bad:     &BadPolicy{Policy: BadDeadLetter, Limit: 3},
-		Random:  func() uint64 { bits++; return bits },
+		Random:  func() uint64 { return bits.Add(1) },
 		Now:     func() int64 { return 1_800_000_000_000_000 },
 	}
 	if err := o.Init(); err != nil {

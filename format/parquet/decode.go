@@ -125,7 +125,7 @@ func (c *columnReader) nextGroup() error {
 	if err := c.exhausted(); err != nil {
 		return err
 	}
-	groups := c.f.pq.Metadata().RowGroups
+	groups := c.f.groups()
 	if c.group == len(groups) {
 		return errors.New("its row groups end early")
 	}

@@ -18,6 +18,8 @@ type File struct {
 	pq   *parquet.File
 	r    io.ReaderAt
 	size int64
+	// from and to are the row groups that count: all of them, or a slice's.
+	from, to int
 }
 
 var magic = []byte("PAR1")
@@ -43,8 +45,20 @@ func Open(r io.ReaderAt, size int64) (f *File, err error) {
 	if err := checkFooter(pq.Metadata(), size); err != nil {
 		return nil, fmt.Errorf("its footer is damaged: %w", err)
 	}
-	return &File{pq: pq, r: r, size: size}, nil
+	return &File{pq: pq, r: r, size: size, to: len(pq.Metadata().RowGroups)}, nil
 }
+
+// Slice is the file as if it had only the row groups [from, to). It shares
+// the footer: a file of thousands of slices is parsed once.
+func (f *File) Slice(from, to int) (*File, error) {
+	if from < 0 || to > f.to-f.from || from > to {
+		return nil, fmt.Errorf("row groups %d to %d of a file that has %d", from, to, f.to-f.from)
+	}
+	return &File{pq: f.pq, r: f.r, size: f.size, from: f.from + from, to: f.from + to}, nil
+}
+
+// groups are the row groups that count.
+func (f *File) groups() []format.RowGroup { return f.pq.Metadata().RowGroups[f.from:f.to] }
 
 // checkEnds looks at the first and the last bytes.
 func checkEnds(r io.ReaderAt, size int64) error {
@@ -109,14 +123,20 @@ func checkFooter(m *format.FileMetaData, size int64) error {
 }
 
 // Rows is the number of rows.
-func (f *File) Rows() int64 { return f.pq.NumRows() }
+func (f *File) Rows() int64 {
+	rows := int64(0)
+	for i := range f.groups() {
+		rows += f.groups()[i].NumRows
+	}
+	return rows
+}
 
-// Size is the number of bytes.
+// Size is the number of bytes of the whole file.
 func (f *File) Size() int64 { return f.size }
 
 // RowGroups is the number of rows of each row group.
 func (f *File) RowGroups() []int64 {
-	groups := f.pq.Metadata().RowGroups
+	groups := f.groups()
 	out := make([]int64, len(groups))
 	for i := range groups {
 		out[i] = groups[i].NumRows
@@ -139,8 +159,8 @@ func (f *File) CreatedBy() string { return f.pq.Metadata().CreatedBy }
 // plainBytes is about how much memory the rows take as Columns.
 func (f *File) plainBytes() int64 {
 	n := int64(0)
-	for i := range f.pq.Metadata().RowGroups {
-		n += f.pq.Metadata().RowGroups[i].TotalByteSize
+	for i := range f.groups() {
+		n += f.groups()[i].TotalByteSize
 	}
 	return n
 }

@@ -4,7 +4,7 @@ PYTHON  ?= python3
 VENV    := .venv
 export CGO_ENABLED = 0
 
-.PHONY: help build demo test race lint integration bench-ingest bench-compaction fuzz clean
+.PHONY: help build demo test race lint integration bench-ingest bench-compaction bench-partitions fuzz clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 20
@@ -45,6 +45,9 @@ bench-ingest: build $(VENV)/ready ## the ingest path, whole and by stage, beside
 
 bench-compaction: build ## small files into one, beside a plain copy
 	$(GO) run ./benchmarks/compaction
+
+bench-partitions: ## 10,000 open partitions: checkpoints, memory, files
+	$(GO) run ./benchmarks/partitions -out benchmarks/results/partitions.json
 
 FUZZTIME ?= 15s
 fuzz: ## every fuzz target for FUZZTIME (15s)

@@ -28,6 +28,9 @@
 //     inside a zero, decimals by number, texts cut between characters. Those of
 //     a column chunk are exact or absent.
 //   - F9: a dictionary is written only where values repeat.
+//   - F10: a copied column chunk is the input's, byte for byte, with its page
+//     index, bloom filter and metadata, known to this program or not; only
+//     places change. What another writer did not say stays unsaid.
 //
 // A crash leaves a file without its closing PAR1: Open refuses it.
 //

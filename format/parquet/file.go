@@ -20,6 +20,7 @@ type File struct {
 	size int64
 	// from and to are the row groups that count: all of them, or a slice's.
 	from, to int
+	raw      *rawBox
 }
 
 var magic = []byte("PAR1")
@@ -45,7 +46,7 @@ func Open(r io.ReaderAt, size int64) (f *File, err error) {
 	if err := checkFooter(pq.Metadata(), size); err != nil {
 		return nil, fmt.Errorf("its footer is damaged: %w", err)
 	}
-	return &File{pq: pq, r: r, size: size, to: len(pq.Metadata().RowGroups)}, nil
+	return &File{pq: pq, r: r, size: size, to: len(pq.Metadata().RowGroups), raw: new(rawBox)}, nil
 }
 
 // Slice is the file as if it had only the row groups [from, to). It shares
@@ -54,7 +55,7 @@ func (f *File) Slice(from, to int) (*File, error) {
 	if from < 0 || to > f.to-f.from || from > to {
 		return nil, fmt.Errorf("row groups %d to %d of a file that has %d", from, to, f.to-f.from)
 	}
-	return &File{pq: f.pq, r: f.r, size: f.size, from: f.from + from, to: f.from + to}, nil
+	return &File{pq: f.pq, r: f.r, size: f.size, from: f.from + from, to: f.from + to, raw: f.raw}, nil
 }
 
 // groups are the row groups that count.

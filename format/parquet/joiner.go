@@ -1,0 +1,254 @@
+package parquetfile
+
+import (
+	"encoding/binary"
+	"fmt"
+	"io"
+	"math"
+
+	"github.com/parquet-go/parquet-go/format"
+)
+
+// joiner writes a file out of row groups that are encoded already, by another
+// file's writer or by merge. Their metadata are kept as they will be in the
+// footer, save for the places of the page index, which comes last.
+type joiner struct {
+	out    counter
+	rows   int64
+	groups []joinedGroup
+	// The page index: all column indexes, then all offset indexes, each in the
+	// order of the chunks. Readers count on that.
+	columnIndexes []byte
+	offsetIndexes []byte
+
+	buf []byte // of copying
+}
+
+type joinedGroup struct {
+	fields  []rawField // of the RowGroup, all but columns, moved
+	columns []joinedChunk
+}
+
+type joinedChunk struct {
+	raw rawColumn
+	places
+}
+
+// copyBytes is how much is copied at once. The buffer is used again: made anew
+// for each chunk it costs more than the copying.
+const copyBytes = 256 << 10
+
+// begin writes the first bytes of the file.
+func (j *joiner) begin() error {
+	if j.out.n > 0 {
+		return nil
+	}
+	_, err := j.out.Write(magic)
+	return err
+}
+
+// copyRange copies n bytes of a file from an offset on.
+func (j *joiner) copyRange(r io.ReaderAt, from, n int64) error {
+	if j.buf == nil {
+		j.buf = make([]byte, copyBytes)
+	}
+	for n > 0 {
+		b := j.buf[:min(n, copyBytes)]
+		if got, err := r.ReadAt(b, from); got < len(b) {
+			return fmt.Errorf("read %d bytes at %d: %w", len(b), from, err)
+		}
+		if _, err := j.out.Write(b); err != nil {
+			return err
+		}
+		from, n = from+int64(len(b)), n-int64(len(b))
+	}
+	return nil
+}
+
+// extent is where a column chunk lies.
+type extent struct{ from, to int64 }
+
+func extentOf(m *format.ColumnMetaData) extent {
+	from := m.DataPageOffset
+	if d := m.DictionaryPageOffset; d > 0 && d < from {
+		from = d
+	}
+	return extent{from, from + m.TotalCompressedSize}
+}
+
+// copyGroup copies row group k of an input byte for byte: its pages, its page
+// index and its bloom filters. x has its page index.
+func (j *joiner) copyGroup(f *File, k int, x *pageIndexes) error {
+	raw, err := f.rawFooter()
+	if err != nil {
+		return err
+	}
+	if err := j.begin(); err != nil {
+		return err
+	}
+	from, g := &raw.rowGroups[f.from+k], &f.groups()[k]
+	if len(from.columns) != len(g.Columns) {
+		return errThrift
+	}
+	start := j.out.n
+	out := joinedGroup{columns: make([]joinedChunk, len(g.Columns))}
+	if err := j.copyPages(f, g, out.columns); err != nil {
+		return err
+	}
+	for i := range g.Columns {
+		c := &out.columns[i]
+		c.raw = from.columns[i]
+		if err := j.copyBloom(f, &g.Columns[i].MetaData, &c.places); err != nil {
+			return err
+		}
+		before := len(j.columnIndexes)
+		j.columnIndexes = append(j.columnIndexes, x.columnIndex(k, i)...)
+		c.columnIndexLength = int32(len(j.columnIndexes) - before)
+		before = len(j.offsetIndexes)
+		j.offsetIndexes = appendOffsetIndex(j.offsetIndexes, x.offsetIndex(k, i), c.shift, extentOf(&g.Columns[i].MetaData))
+		c.offsetIndexLength = int32(len(j.offsetIndexes) - before)
+		if c.offsetIndexLength == 0 { // the one is of no use without the other
+			j.columnIndexes = j.columnIndexes[:len(j.columnIndexes)-int(c.columnIndexLength)]
+			c.columnIndexLength = 0
+		}
+	}
+	out.fields = moveGroup(from.fields, start, len(j.groups))
+	j.groups = append(j.groups, out)
+	j.rows += g.NumRows
+	return nil
+}
+
+// copyPages copies the pages of a row group: at once when its chunks follow
+// one another, else chunk by chunk.
+func (j *joiner) copyPages(f *File, g *format.RowGroup, out []joinedChunk) error {
+	if len(out) == 0 {
+		return nil
+	}
+	first := extentOf(&g.Columns[0].MetaData)
+	end, together := first.from, true
+	for i := range g.Columns {
+		e := extentOf(&g.Columns[i].MetaData)
+		together = together && e.from == end
+		end = e.to
+	}
+	if together {
+		for i := range out {
+			out[i].shift = j.out.n - first.from
+		}
+		return j.copyRange(f.r, first.from, end-first.from)
+	}
+	for i := range g.Columns {
+		e := extentOf(&g.Columns[i].MetaData)
+		out[i].shift = j.out.n - e.from
+		if err := j.copyRange(f.r, e.from, e.to-e.from); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// bloomHeaderBytes is more than a bloom filter's header has.
+const bloomHeaderBytes = 64
+
+// copyBloom copies a bloom filter. Old writers do not say how long it is; its
+// header does. One that makes no sense is left behind.
+func (j *joiner) copyBloom(f *File, m *format.ColumnMetaData, p *places) error {
+	at, n := m.BloomFilterOffset, int64(m.BloomFilterLength)
+	if at <= 0 {
+		return nil
+	}
+	if n <= 0 {
+		head := make([]byte, min(bloomHeaderBytes, max(0, f.size-at)))
+		if got, err := f.r.ReadAt(head, at); got < len(head) {
+			return fmt.Errorf("read the bloom filter at %d: %w", at, err)
+		}
+		w := walker{b: head}
+		for last := int16(0); ; {
+			typ, ok := w.next(&last)
+			if !ok {
+				break
+			}
+			if last == 1 && typ == thriftI32 {
+				n = w.int()
+			} else {
+				w.skip(typ)
+			}
+		}
+		if w.bad || n <= 0 {
+			return nil
+		}
+		n += int64(w.at)
+	}
+	if at > f.size-tailBytes-n {
+		return nil
+	}
+	p.bloom = j.out.n
+	return j.copyRange(f.r, at, n)
+}
+
+// moveGroup gives a RowGroup's fields another place in another file.
+func moveGroup(fields []rawField, at int64, ordinal int) []rawField {
+	out := make([]rawField, 0, len(fields))
+	for _, f := range fields {
+		switch f.id {
+		case 5: // file_offset
+			f.value = appendZigzag(nil, at)
+		case 7: // ordinal: a number of 16 bits
+			if ordinal > math.MaxInt16 {
+				continue
+			}
+			f.value = appendZigzag(nil, int64(ordinal))
+		}
+		out = append(out, f)
+	}
+	return out
+}
+
+// close writes the page index and the footer.
+func (j *joiner) close(f footer) (Info, error) {
+	if err := j.begin(); err != nil {
+		return Info{}, err
+	}
+	columnIndexAt := j.out.n
+	offsetIndexAt := columnIndexAt + int64(len(j.columnIndexes))
+	f.rows, f.count = j.rows, len(j.groups)
+	for i := range j.groups {
+		g := &j.groups[i]
+		var err error
+		if f.groups, err = g.appendTo(f.groups, &columnIndexAt, &offsetIndexAt); err != nil {
+			return Info{}, err
+		}
+	}
+	end := f.encode()
+	if len(end) > math.MaxInt32 {
+		return Info{}, fmt.Errorf("the footer of %d row groups has %d bytes, more than any reader takes: merge fewer files into one", f.count, len(end))
+	}
+	length := binary.LittleEndian.AppendUint32(nil, uint32(len(end)))
+	for _, b := range [][]byte{j.columnIndexes, j.offsetIndexes, end, length, magic} {
+		if _, err := j.out.Write(b); err != nil {
+			return Info{}, err
+		}
+	}
+	return Info{Rows: j.rows, Bytes: j.out.n, RowGroups: len(j.groups)}, nil
+}
+
+// appendTo appends the RowGroup. The places of the page index advance.
+func (g *joinedGroup) appendTo(dst []byte, columnIndexAt, offsetIndexAt *int64) ([]byte, error) {
+	out := thriftStructOf{dst: dst}
+	out.header(1, thriftList)
+	out.dst = appendListHeader(out.dst, thriftStruct, len(g.columns))
+	for i := range g.columns {
+		c := &g.columns[i]
+		c.columnIndex, c.offsetIndex = *columnIndexAt, *offsetIndexAt
+		*columnIndexAt += int64(c.columnIndexLength)
+		*offsetIndexAt += int64(c.offsetIndexLength)
+		var err error
+		if out.dst, err = c.raw.appendTo(out.dst, &c.places); err != nil {
+			return nil, err
+		}
+	}
+	for _, f := range g.fields {
+		out.raw(f.id, f.typ, f.value)
+	}
+	return out.end(), nil
+}

@@ -25,6 +25,8 @@
 //	S8  Listings are sorted by name.
 //	S9  Names are absolute and cleaned; anything else is refused.
 //	S10 RemoveAll never follows a link out of its directory.
+//	S11 Exchange (Exchanger) is one step, before and after a crash: both
+//	    directories are where they were, or both where the other was.
 //
 // # Crash story
 //

@@ -39,6 +39,10 @@ const (
 	OpList     OpKind = "list"
 	OpSyncDir  OpKind = "sync-dir"
 	OpLock     OpKind = "lock"
+	OpExchange OpKind = "exchange"
+	OpLink     OpKind = "link"
+	OpMimic    OpKind = "mimic"
+	OpLockDir  OpKind = "lock-dir"
 )
 
 // Error says which operation on which path met which cause (S3).

@@ -44,6 +44,27 @@ type FS interface {
 	Lock(name string) (io.Closer, error)
 }
 
+// Exchanger is an FS that can do what compaction at rest needs beyond it: a
+// local disk. Backends that have no such thing do not implement it, and one
+// that finds out at the call says errors.ErrUnsupported.
+type Exchanger interface {
+	FS
+	// Exchange swaps two directories in one step (S11): whoever looks sees both
+	// where they were or both where the other was. ErrNotExist when one is
+	// missing; files and links are refused.
+	Exchange(a, b string) error
+	// Link gives a file a second name, durable as Rename is. It fails with
+	// fs.ErrExist when the name is taken, and with errors.ErrUnsupported where
+	// there can be no further name.
+	Link(oldName, newName string) error
+	// Mimic gives a file or directory the mode of another one, and its owner as
+	// far as that is allowed.
+	Mimic(like, name string) error
+	// LockDir takes the exclusive lock of a directory that exists, as Lock does
+	// of a file, and leaves nothing behind.
+	LockDir(dir string) (io.Closer, error)
+}
+
 // File is a file being written. Close does not imply Sync. After a failed
 // Write, Sync or Close the file is condemned: it must not be used (a later
 // sync may succeed without the bytes being there).
@@ -66,6 +87,9 @@ type Info struct {
 	Size    int64
 	Dir     bool
 	ModTime time.Time
+	// Irregular: neither a file nor a directory, but a link, a pipe or a device.
+	// List says so; Stat describes what a link points to.
+	Irregular bool
 }
 
 // ErrNotExist and ErrExist are io/fs's, named here for the callers' sake.

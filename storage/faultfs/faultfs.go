@@ -30,7 +30,7 @@ type FS struct {
 	locks      map[*lock]struct{}
 }
 
-var _ storage.FS = (*FS)(nil)
+var _ storage.Exchanger = (*FS)(nil)
 
 // New wraps a file system. Until told otherwise it only counts and records.
 func New(inner storage.FS) *FS {

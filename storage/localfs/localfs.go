@@ -178,7 +178,7 @@ func infoOf(i fs.FileInfo) storage.Info {
 	if i.IsDir() {
 		size = 0 // a directory's size is the file system's own affair
 	}
-	return storage.Info{Name: i.Name(), Size: size, Dir: i.IsDir(), ModTime: i.ModTime()}
+	return storage.Info{Name: i.Name(), Size: size, Dir: i.IsDir(), ModTime: i.ModTime(), Irregular: i.Mode().Type()&^fs.ModeDir != 0}
 }
 
 func checkTwo(oldName, newName string) error {

@@ -6,6 +6,10 @@ func renameNoReplace(from, to string) error {
 	return unix.RenamexNp(from, to, unix.RENAME_EXCL)
 }
 
+func renameExchange(a, b string) error {
+	return unix.RenamexNp(a, b, unix.RENAME_SWAP)
+}
+
 func networkKind(st *unix.Statfs_t) string {
 	switch unix.ByteSliceToString(st.Fstypename[:]) {
 	case "nfs":

@@ -6,6 +6,10 @@ func renameNoReplace(from, to string) error {
 	return unix.Renameat2(unix.AT_FDCWD, from, unix.AT_FDCWD, to, unix.RENAME_NOREPLACE)
 }
 
+func renameExchange(a, b string) error {
+	return unix.Renameat2(unix.AT_FDCWD, a, unix.AT_FDCWD, b, unix.RENAME_EXCHANGE)
+}
+
 func networkKind(st *unix.Statfs_t) string {
 	switch uint32(st.Type) { // some platforms sign-extend it
 	case unix.NFS_SUPER_MAGIC:

@@ -97,6 +97,9 @@ func (m *FS) tenable(c *change) bool {
 		// out of it, and must not be lost with it.
 		return len(c.node.durable) == 0
 	}
+	if c.partner != nil && (c.node.durableAt != c.from || c.partner.durableAt != c.to) {
+		return false // an exchange has both in place, or is none (M8)
+	}
 	return c.occupant() == nil && !c.makesRing() && m.reachable(c.to.dir)
 }
 
@@ -182,7 +185,7 @@ func (m *FS) clone() *FS {
 			continue
 		}
 		d := *ch
-		d.node, d.victim = copyInode(ch.node, copies), copyInode(ch.victim, copies)
+		d.node, d.victim, d.partner = copyInode(ch.node, copies), copyInode(ch.victim, copies), copyInode(ch.partner, copies)
 		d.from.dir, d.to.dir = copyInode(ch.from.dir, copies), copyInode(ch.to.dir, copies)
 		c.log = append(c.log, &d)
 	}

@@ -21,6 +21,9 @@
 //	M6  What was made durable is in every image, with its bytes unchanged.
 //	M7  An image is durable as a whole, holds no lock, and shares no fate with
 //	    the file system it was taken from: old handles write to the old one.
+//	M8  An exchange is one step as well: an image has both directories where they
+//	    were or both where the other was. It is durable after SyncDir of both
+//	    parents, and before any later step of either.
 //
 // A file whose directory's own entry is lost is gone with it: so much for not
 // syncing the parent of a new directory.

@@ -1,12 +1,14 @@
 package memfs
 
 // change is one step of the namespace. Each makes one inode appear, move or
-// vanish, and may make a second one (the victim of Replace) vanish with it.
+// vanish, and may make a second one vanish with it (the victim of Replace) or
+// go the other way (the partner of Exchange).
 type change struct {
 	seq      int64
 	node     *inode
 	from, to place // no from: made; no to: removed
 	victim   *inode
+	partner  *inode
 
 	fromSynced, toSynced bool
 	done                 bool // durable, or overtaken by a later durable one
@@ -29,6 +31,10 @@ func (m *FS) apply(c *change) {
 		c.to.dir.modTime = m.now()
 	}
 	c.node.at = c.to
+	if c.partner != nil {
+		c.from.dir.entries[c.from.name] = c.partner
+		c.partner.at = c.from
+	}
 	if c.to.dir == nil {
 		m.reclaim(c.node)
 	}
@@ -70,6 +76,12 @@ func (m *FS) commit(c *change) {
 	c.done = true
 	flushes := m.flushes
 	m.commitBefore(c.seq, func(e *change) bool {
+		if e.partner != nil && (c.moves(e.node) || c.moves(e.partner)) {
+			return true // half of an exchange must not be overtaken (M8)
+		}
+		if c.partner != nil && (e.moves(c.node) || e.moves(c.partner) || e.from == c.from || e.to == c.from) {
+			return true
+		}
 		if c.to.dir == nil {
 			return e.node != c.node && (e.from.dir == c.node || e.to.dir == c.node)
 		}
@@ -86,7 +98,13 @@ func (m *FS) commit(c *change) {
 	if c.victim != nil {
 		m.overtake(c.victim, c.seq)
 	}
+	if c.partner != nil {
+		m.overtake(c.partner, c.seq)
+	}
 }
+
+// moves says whether a change is one of inode n.
+func (c *change) moves(n *inode) bool { return c.node == n || c.victim == n || c.partner == n }
 
 // settle writes a change into the durable world, overriding what is known there
 // of its inodes.
@@ -94,6 +112,9 @@ func (c *change) settle() {
 	c.node.settleAt(c.to)
 	if c.victim != nil {
 		c.victim.settleAt(place{})
+	}
+	if c.partner != nil {
+		c.partner.settleAt(c.from)
 	}
 }
 
@@ -114,7 +135,7 @@ func (c *change) occupant() *inode {
 		return nil
 	}
 	o := c.to.dir.durable[c.to.name]
-	if o == c.node || o == c.victim {
+	if o == c.node || o == c.victim || o == c.partner {
 		return nil
 	}
 	return o
@@ -123,8 +144,13 @@ func (c *change) occupant() *inode {
 // makesRing: a directory would come to lie within itself, because a change that
 // took one of its new parents out of it is not durable.
 func (c *change) makesRing() bool {
-	for d := c.to.dir; d != nil; d = d.durableAt.dir {
-		if d == c.node {
+	return c.node.holds(c.to.dir) || c.partner != nil && c.partner.holds(c.from.dir)
+}
+
+// holds: in the durable world d lies in n, or is n.
+func (n *inode) holds(d *inode) bool {
+	for ; d != nil; d = d.durableAt.dir {
+		if d == n {
 			return true
 		}
 	}
@@ -149,6 +175,9 @@ func (m *FS) flush() {
 		c.node.settleAt(place{})
 		if c.victim != nil {
 			c.victim.settleAt(place{})
+		}
+		if c.partner != nil {
+			c.partner.settleAt(place{})
 		}
 	}
 	m.root.flush()

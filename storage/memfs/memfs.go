@@ -47,7 +47,7 @@ type FS struct {
 	flushes int // see flush
 }
 
-var _ storage.FS = (*FS)(nil)
+var _ storage.Exchanger = (*FS)(nil)
 
 // New makes an empty Posix file system; its root "/" exists and is durable.
 func New() *FS { return NewWith(Options{}) }

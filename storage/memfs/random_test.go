@@ -43,7 +43,7 @@ func (x *mess) name() string {
 // step makes one change; many are refused, and that is fine. Every file's bytes
 // are its own number.
 func (x *mess) step(syncs bool) {
-	switch x.rng.IntN(10) {
+	switch x.rng.IntN(12) {
 	case 0, 1:
 		x.files++
 		_ = storage.WriteFile(x.m, x.name(), fmt.Appendf(nil, "%d", x.files))
@@ -57,6 +57,8 @@ func (x *mess) step(syncs bool) {
 		_ = x.m.Replace(x.pick(false), x.name())
 	case 7:
 		_ = x.m.Remove(x.pick(x.rng.IntN(2) == 0))
+	case 8:
+		_ = x.m.Exchange(x.pick(true), x.pick(true))
 	default:
 		if syncs {
 			check(x.t, x.m.SyncDir(x.pick(true)))

@@ -62,6 +62,12 @@ var rules = []struct {
 	{"publish overwrites nothing", testPublish},    // S1
 	{"mkdir-all-sync keeps below an existing root", testMkdirAll},
 	{"remove-all and walk see everything", testRemoveAll},
+	{"exchange swaps directories with all in them", testExchange}, // S11
+	{"exchange refuses what are not two directories", testExchangeRefuses},
+	{"exchange is one step", testExchangeIsOneStep}, // S11
+	{"link gives a second name", testLink},
+	{"mimic needs both names", testMimic},
+	{"lock-dir excludes until closed", testLockDir}, // S7
 }
 
 // env is a test, a file system and the shortest ways to use both.

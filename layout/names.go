@@ -11,6 +11,13 @@ const (
 	MetaDir  = ".hivesink" // everything that is not data
 	LogDir   = "log"       // in MetaDir: the table log
 	LockFile = "lock"      // in MetaDir, on local file systems: the owner's lock
+
+	// CompactDir is where compaction at rest works in a table without MetaDir.
+	// It is there only meanwhile.
+	CompactDir = ".hivesink-compact"
+	// CompactMarker, in a directory that compaction at rest has made, says by
+	// which unit.
+	CompactMarker = ".hivesink-compact-unit"
 )
 
 // PartExt is how every data file's name ends.
@@ -20,6 +27,7 @@ const (
 	stagedPartExt   = ".part"
 	stagedTargetExt = ".target"
 	snapshotExt     = ".snapshot"
+	unitExt         = ".unit"
 )
 
 // PartFile is the name of a published data file: who wrote it, and 64 random
@@ -83,6 +91,16 @@ func ParseStagedTarget(name string) (unit string, attempt int, ok bool) {
 		return "", 0, false
 	}
 	return rest[:i], attempt, true
+}
+
+// UnitFile is the name of the description of a compaction at rest, beside the
+// unit's directory.
+func UnitFile(id string) string { return id + unitExt }
+
+// ParseUnitFile is the unit in a UnitFile name.
+func ParseUnitFile(name string) (id string, ok bool) {
+	id, ok = strings.CutSuffix(name, unitExt)
+	return id, ok && id != ""
 }
 
 // LogFile is the name of a log record: its sequence number with 12 digits, so

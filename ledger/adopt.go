@@ -31,6 +31,10 @@ func (l *Ledger) sweep() error {
 	for _, p := range l.st.Parts {
 		named[stagedFile{p.Epoch, p.Name}] = true
 	}
+	for id, r := range l.st.Replacements { // a directory, and its description beside it
+		named[stagedFile{r.Epoch, id}] = true
+		named[stagedFile{r.Epoch, layout.UnitFile(id)}] = true
+	}
 	for _, e := range entries {
 		full := path.Join(meta, e.Name)
 		if epoch, ok := layout.ParseFencedDir(e.Name); ok && epoch < l.epoch {

@@ -15,13 +15,15 @@ type Touched struct {
 	Units      map[string]*Unit
 	Partitions map[string]*Partition
 
+	Replacements map[string]*Replacement
+
 	head State // the scalar fields as they were
 }
 
 // NewState is the state before the first record.
 func NewState() *State {
 	return &State{Version: formatVersion, Watermark: NoWatermark, Sources: make(map[string]*Source), Parts: make(map[string]*Part),
-		Units: make(map[string]*Unit), Partitions: make(map[string]*Partition)}
+		Units: make(map[string]*Unit), Partitions: make(map[string]*Partition), Replacements: make(map[string]*Replacement)}
 }
 
 // Clone copies a state. What a part or unit refers to (its sources, its
@@ -29,6 +31,7 @@ func NewState() *State {
 func (s *State) Clone() *State {
 	c := *s
 	c.Sources, c.Parts, c.Units, c.Partitions = cloneMap(s.Sources), cloneMap(s.Parts), cloneMap(s.Units), cloneMap(s.Partitions)
+	c.Replacements = cloneMap(s.Replacements)
 	return &c
 }
 
@@ -51,7 +54,8 @@ func (s *State) Apply(r *Record, checksum string) (Touched, error) {
 		return Touched{}, err
 	}
 	// Facts of one record apply in the order of its fields.
-	steps := []func() error{a.newEpoch, a.checkpoint, a.plan, a.published, a.inputsDeleted, a.announced, a.released}
+	steps := []func() error{a.newEpoch, a.checkpoint, a.plan, a.published, a.inputsDeleted, a.announced,
+		a.replacing, a.replaced, a.replacementsEnded, a.released}
 	for _, step := range steps {
 		if err := step(); err != nil {
 			s.revert(a.touched)
@@ -65,19 +69,20 @@ func (s *State) Apply(r *Record, checksum string) (Touched, error) {
 // scalars is the state without its maps.
 func (s *State) scalars() State {
 	head := *s
-	head.Sources, head.Parts, head.Units, head.Partitions = nil, nil, nil, nil
+	head.Sources, head.Parts, head.Units, head.Partitions, head.Replacements = nil, nil, nil, nil, nil
 	return head
 }
 
 // revert takes one application back, the last one.
 func (s *State) revert(t Touched) {
-	sources, parts, units, partitions := s.Sources, s.Parts, s.Units, s.Partitions
+	sources, parts, units, partitions, replacements := s.Sources, s.Parts, s.Units, s.Partitions, s.Replacements
 	putBack(sources, t.Sources)
 	putBack(parts, t.Parts)
 	putBack(units, t.Units)
 	putBack(partitions, t.Partitions)
+	putBack(replacements, t.Replacements)
 	*s = t.head
-	s.Sources, s.Parts, s.Units, s.Partitions = sources, parts, units, partitions
+	s.Sources, s.Parts, s.Units, s.Partitions, s.Replacements = sources, parts, units, partitions, replacements
 }
 
 func putBack[T any](m, before map[string]*T) {
@@ -404,6 +409,9 @@ func (a *application) released() error {
 	}
 	if len(a.s.Parts) > 0 || len(a.s.Units) > 0 {
 		return a.refuse("the table is released with %d parts and %d units in flight", len(a.s.Parts), len(a.s.Units))
+	}
+	if n := len(a.s.Replacements); n > 0 {
+		return a.refuse("the table is released with %d replacements of files that have not ended", n)
 	}
 	a.s.Released = true
 	return nil

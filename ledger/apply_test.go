@@ -67,6 +67,7 @@ func applyText(t *testing.T, st *State, text string) string {
 	noteKeys(keys, prefPart, touched.Parts)
 	noteKeys(keys, prefUnit, touched.Units)
 	noteKeys(keys, prefPartition, touched.Partitions)
+	noteKeys(keys, prefReplace, touched.Replacements)
 	// Whatever was applied can be taken back.
 	undone := st.Clone()
 	undone.revert(touched)

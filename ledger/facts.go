@@ -114,6 +114,41 @@ type Published struct {
 	Time    int64            `json:"time"` // wall clock, microseconds
 }
 
+// Replacement is the fact that published files of a partition are to be
+// replaced, all at once, by others that hold the same rows: compaction of a
+// table at rest. It is appended when the new files are durable and before
+// anything of it is visible; Record.Replaced says that it has been done,
+// Record.ReplacementsEnded that nothing of it is left to do.
+type Replacement struct {
+	ID           string         `json:"id"` // the unit
+	Table        string         `json:"table,omitempty"`
+	Partition    string         `json:"partition"`
+	Epoch        uint64         `json:"epoch"`   // whose staging directory it is built in
+	Removed      []string       `json:"removed"` // file names in the partition directory
+	RemovedBytes int64          `json:"removed_bytes"`
+	Added        []ReplacedFile `json:"added"`
+	// Done is set by Record.Replaced: the new files are visible.
+	Done bool `json:"done,omitempty"`
+}
+
+// ReplacedFile is a file that a replacement makes visible.
+type ReplacedFile struct {
+	Name    string           `json:"name"`
+	Mode    string           `json:"mode"`
+	Rows    int64            `json:"rows"`
+	Bytes   int64            `json:"bytes"`
+	Leaves  []string         `json:"leaves"`
+	Sources map[string]Range `json:"sources"`
+}
+
+// Rows is the number of rows of the new files, which is that of the old ones.
+func (r *Replacement) Rows() (n int64) {
+	for i := range r.Added {
+		n += r.Added[i].Rows
+	}
+	return n
+}
+
 // Announced is the fact that a partition's policies have run. Totals are
 // absolute.
 type Announced struct {
@@ -194,7 +229,12 @@ type Record struct {
 	Published     []Published `json:"published,omitempty"`
 	InputsDeleted []string    `json:"inputs_deleted,omitempty"` // unit ids
 	Announced     []Announced `json:"announced,omitempty"`
-	Released      bool        `json:"released,omitempty"`
+	// Compaction at rest: planned, visible, ended (unit ids).
+	Replacing         []Replacement `json:"replacing,omitempty"`
+	Replaced          []string      `json:"replaced,omitempty"`
+	ReplacementsEnded []string      `json:"replacements_ended,omitempty"`
+
+	Released bool `json:"released,omitempty"`
 }
 
 // State is what the log says as a whole: work in flight, partitions, source
@@ -215,6 +255,8 @@ type State struct {
 	Parts      map[string]*Part      `json:"parts"`      // by id; named by a checkpoint, inputs not yet deleted
 	Units      map[string]*Unit      `json:"units"`      // planned, inputs not yet deleted
 	Partitions map[string]*Partition `json:"partitions"` // by PartitionKey
+	// Replacements are those that have not ended, by id.
+	Replacements map[string]*Replacement `json:"replacements,omitempty"`
 	// Totals over the life of the table.
 	PublishedFiles int64 `json:"published_files"`
 	PublishedRows  int64 `json:"published_rows"`

@@ -38,6 +38,7 @@ const (
 	prefPart      = "part/"
 	prefUnit      = "unit/"
 	prefPartition = "partition/"
+	prefReplace   = "replacement/"
 
 	transactionKeys  = 256
 	transactionBytes = 512 << 10 // well below what Badger takes with its small memtable
@@ -77,16 +78,16 @@ func (x *index) load(fs storage.FS, table string) *State {
 			return err
 		}
 		return errors.Join(scan(x, r, prefSource, st.Sources), scan(x, r, prefPart, st.Parts),
-			scan(x, r, prefUnit, st.Units), scan(x, r, prefPartition, st.Partitions))
+			scan(x, r, prefUnit, st.Units), scan(x, r, prefPartition, st.Partitions), scan(x, r, prefReplace, st.Replacements))
 	})
 	whole := err == nil && h.Version == formatVersion && h.Digest == x.digest && h.State.Seq > 0
 	if !whole || !holds(fs, table, h.State.Seq, h.State.Checksum) {
 		x.forget()
 		return nil
 	}
-	sources, parts, units, partitions := st.Sources, st.Parts, st.Units, st.Partitions
+	maps := *st
 	*st = h.State
-	st.Sources, st.Parts, st.Units, st.Partitions = sources, parts, units, partitions
+	st.Sources, st.Parts, st.Units, st.Partitions, st.Replacements = maps.Sources, maps.Parts, maps.Units, maps.Partitions, maps.Replacements
 	x.rebuild = false
 	return st
 }
@@ -131,6 +132,7 @@ func (x *index) note(t *Touched) {
 	noteKeys(x.pending, prefPart, t.Parts)
 	noteKeys(x.pending, prefUnit, t.Units)
 	noteKeys(x.pending, prefPartition, t.Partitions)
+	noteKeys(x.pending, prefReplace, t.Replacements)
 }
 
 func noteKeys[T any](pending map[string]bool, prefix string, keys map[string]T) {
@@ -159,6 +161,7 @@ func (x *index) write(st *State) error {
 		noteKeys(x.pending, prefPart, st.Parts)
 		noteKeys(x.pending, prefUnit, st.Units)
 		noteKeys(x.pending, prefPartition, st.Partitions)
+		noteKeys(x.pending, prefReplace, st.Replacements)
 		x.rebuild = false
 	}
 	keys := slices.Sorted(maps.Keys(x.pending))
@@ -291,6 +294,8 @@ func (s *State) entity(key string) ([]byte, error) {
 		return encodeEntity(s.Parts[name])
 	case prefUnit:
 		return encodeEntity(s.Units[name])
+	case prefReplace:
+		return encodeEntity(s.Replacements[name])
 	default:
 		return encodeEntity(s.Partitions[name])
 	}

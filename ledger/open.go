@@ -292,8 +292,13 @@ func (l *Ledger) Close() error {
 	return l.unlock()
 }
 
-// staged says whether the log names a part in the staging of this epoch.
+// staged says whether the log names anything in the staging of this epoch.
 func (l *Ledger) staged(epoch uint64) bool {
+	for _, r := range l.st.Replacements {
+		if r.Epoch == epoch {
+			return true
+		}
+	}
 	for _, p := range l.st.Parts {
 		if p.Epoch == epoch {
 			return true

@@ -29,7 +29,13 @@ func Default() *Config {
 // Load reads the config file path and applies sets, the arguments of --set
 // flags (KEY=VALUE), in their order. The error is a *Problems, or says that
 // the file cannot be read; its class is fault.Config.
-func Load(path string, sets []string) (*Config, error) {
+func Load(path string, sets []string) (*Config, error) { return load(path, sets, false) }
+
+// LoadAtRest is Load for a command that takes the table as it is, which may
+// have been written by anybody: table.columns may be missing.
+func LoadAtRest(path string, sets []string) (*Config, error) { return load(path, sets, true) }
+
+func load(path string, sets []string, atRest bool) (*Config, error) {
 	info, err := os.Stat(path)
 	if err == nil && info.IsDir() {
 		return nil, fault.New(fault.Config, "name the file in it", "read config %s: it is a directory", path)
@@ -45,12 +51,16 @@ func Load(path string, sets []string) (*Config, error) {
 		}
 		return nil, fault.New(fault.Config, hint, "read config: %w", err)
 	}
-	return Parse(path, data, sets)
+	return parse(path, data, sets, atRest)
 }
 
 // Parse is Load of text that was already read; name stands for the file in
 // problems. The error is a *Problems.
 func Parse(name string, data []byte, sets []string) (*Config, error) {
+	return parse(name, data, sets, false)
+}
+
+func parse(name string, data []byte, sets []string, atRest bool) (*Config, error) {
 	d := newDecoder(name)
 	root := d.document(data)
 	broken := len(d.problems) > 0
@@ -71,7 +81,7 @@ func Parse(name string, data []byte, sets []string) (*Config, error) {
 	c.where = d.where
 	c.where[""] = place{file: name, line: 1, col: 1}
 	c.Table.ColumnText = d.columnText
-	v := &validator{c: c, bad: d.bad, problems: d.problems}
+	v := &validator{c: c, bad: d.bad, problems: d.problems, atRest: atRest}
 	if err := v.validate(); err != nil {
 		return nil, err
 	}
@@ -110,6 +120,13 @@ func (c *Config) fill() {
 		fillZero(reflect.ValueOf(s.Datagen).Elem())
 		s.Datagen.filled = true
 	}
+}
+
+// Given says whether an option, such as table.compression, was given in the file
+// or by a flag, or has its default.
+func (c *Config) Given(option string) bool {
+	_, given := c.where[option]
+	return given
 }
 
 // NeedSource says that the config has no source, for a command that reads one.

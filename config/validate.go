@@ -16,6 +16,7 @@ type validator struct {
 	c        *Config
 	bad      map[string]bool // options that decoding could not use
 	said     map[string]bool // options with a problem found here
+	atRest   bool            // LoadAtRest
 	problems []Problem
 }
 

@@ -17,7 +17,7 @@ func (v *validator) table() {
 		v.add("table.time_zone", "an IANA name such as UTC, Europe/Berlin, America/New_York", "%q is not a time zone", t.TimeZone)
 	}
 	if len(t.Columns) == 0 {
-		if v.c.Metastore.Type == MetastoreEmbedded {
+		if v.c.Metastore.Type == MetastoreEmbedded && !v.atRest {
 			v.add("table.columns", "list them, such as - id bigint; only with metastore.type hive may they be left out", "is missing")
 		}
 	} else {

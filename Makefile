@@ -43,8 +43,8 @@ integration: build $(VENV)/ready ## read finished tables with DuckDB and PyArrow
 bench-ingest: build $(VENV)/ready ## the ingest path, whole and by stage, beside DuckDB
 	$(VENV)/bin/python benchmarks/ingest.py
 
-bench-compaction: build ## small files into one, beside a plain copy
-	$(GO) run ./benchmarks/compaction
+bench-compaction: build $(VENV)/ready ## few files of many, beside a plain copy, parquet-go and DuckDB (ARGS=-short)
+	$(GO) run ./benchmarks/compaction $(ARGS)
 
 bench-partitions: ## 10,000 open partitions: checkpoints, memory, files
 	$(GO) run ./benchmarks/partitions -out benchmarks/results/partitions.json

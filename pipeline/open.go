@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -66,6 +67,7 @@ type Pipeline struct {
 	failed   chan struct{} // closed with err set
 	err      error
 	inline   bool
+	first    sync.Once // the first record of this process
 	Stats    Stats
 }
 

@@ -115,6 +115,9 @@ func (p *Pipeline) readSplit(ctx context.Context, src source.Source, s source.Sp
 		if err != nil {
 			return err
 		}
+		if b.Count > 0 {
+			p.first.Do(func() { p.c.emit(Event{Kind: "first-record", Source: s.ID}) })
+		}
 		out, err := lane.Write(ctx, s.ID, b)
 		if b.Record != nil {
 			b.Record.Release()

@@ -19,9 +19,11 @@ type Stats struct {
 	Checkpoints    atomic.Int64
 }
 
-// Event is something that happened in the chain, for logs.
+// Event is something that happened, for logs. The chain reports one after the
+// other; first-record comes from a reader, beside them.
 type Event struct {
-	Kind       string // checkpoint, published, announced, unit-retry, announce-retry
+	Kind       string // first-record, checkpoint, published, announced, unit-retry, announce-retry
+	Source     string // first-record: the source partition
 	Checkpoint uint64
 	Files      int
 	Watermark  int64

@@ -162,6 +162,8 @@ func warnIgnored(log *slog.Logger, cfg *config.Config) {
 func logEvents(log *slog.Logger) func(pipeline.Event) {
 	return func(e pipeline.Event) {
 		switch e.Kind {
+		case "first-record": // whoever measures a restart waits for this one
+			log.Info("first record", "source", e.Source)
 		case "checkpoint":
 			log.Info("checkpoint", "checkpoint", e.Checkpoint, "part_files", e.Files)
 		case "published":

@@ -8,9 +8,10 @@ import (
 
 // Directories and fixed names below a table's root.
 const (
-	MetaDir  = ".hivesink" // everything that is not data
-	LogDir   = "log"       // in MetaDir: the table log
-	LockFile = "lock"      // in MetaDir, on local file systems: the owner's lock
+	MetaDir    = ".hivesink" // everything that is not data
+	LogDir     = "log"       // in MetaDir: the table log
+	HistoryDir = "history"   // in MetaDir: older records, many to a file
+	LockFile   = "lock"      // in MetaDir, on local file systems: the owner's lock
 
 	// CompactDir is where compaction at rest works in a table without MetaDir.
 	// It is there only meanwhile.
@@ -28,6 +29,7 @@ const (
 	stagedTargetExt = ".target"
 	snapshotExt     = ".snapshot"
 	unitExt         = ".unit"
+	historyExt      = ".records"
 )
 
 // PartFile is the name of a published data file: who wrote it, and 64 random
@@ -123,6 +125,23 @@ func ParseSnapshotFile(name string) (seq uint64, ok bool) {
 		return 0, false
 	}
 	return ParseLogFile(name)
+}
+
+// HistoryFile is the name of a file that holds the records from first to last.
+func HistoryFile(first, last uint64) string {
+	return LogFile(first) + "-" + LogFile(last) + historyExt
+}
+
+// ParseHistoryFile takes a HistoryFile name apart.
+func ParseHistoryFile(name string) (first, last uint64, ok bool) {
+	name, ok = strings.CutSuffix(name, historyExt)
+	if !ok {
+		return 0, 0, false
+	}
+	a, b, _ := strings.Cut(name, "-")
+	first, ok1 := ParseLogFile(a)
+	last, ok2 := ParseLogFile(b)
+	return first, last, ok1 && ok2 && first <= last
 }
 
 // EpochDir is the directory, in MetaDir, of the owner of epoch n.

@@ -14,9 +14,9 @@ import (
 // adopt keeps what the log names where it lies, and removes the rest of former
 // owners' staging (T11). What cannot be removed is left to the next owner.
 func (l *Ledger) adopt() error {
-	l.upkeep = l.sweep()
-	if l.upkeep != nil && fault.ClassOf(l.upkeep) == fault.Fenced {
-		return l.upkeep
+	l.keep.err = l.sweep()
+	if l.keep.err != nil && fault.ClassOf(l.keep.err) == fault.Fenced {
+		return l.keep.err
 	}
 	return nil
 }

@@ -36,10 +36,7 @@ func (l *Ledger) Append(r *Record) error {
 	if err != nil {
 		return err
 	}
-	if l.st.Seq-l.snapshotTried >= uint64(l.o.SnapshotEvery) {
-		l.snapshotTried = l.st.Seq
-		l.upkeep = l.snapshot()
-	}
+	l.maintain()
 	return nil
 }
 
@@ -63,6 +60,7 @@ func (l *Ledger) append(r *Record) error {
 		}
 		return err
 	}
+	l.keep.since += int64(len(data))
 	if l.index != nil {
 		l.index.note(&touched)
 		l.index.flush(l.st)

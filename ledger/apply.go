@@ -23,7 +23,8 @@ type Touched struct {
 // NewState is the state before the first record.
 func NewState() *State {
 	return &State{Version: formatVersion, Watermark: NoWatermark, Sources: make(map[string]*Source), Parts: make(map[string]*Part),
-		Units: make(map[string]*Unit), Partitions: make(map[string]*Partition), Replacements: make(map[string]*Replacement)}
+		Units: make(map[string]*Unit), Partitions: make(map[string]*Partition), Replacements: make(map[string]*Replacement),
+		unannounced: make(map[string]struct{})}
 }
 
 // Clone copies a state. What a part or unit refers to (its sources, its
@@ -32,6 +33,7 @@ func (s *State) Clone() *State {
 	c := *s
 	c.Sources, c.Parts, c.Units, c.Partitions = cloneMap(s.Sources), cloneMap(s.Parts), cloneMap(s.Units), cloneMap(s.Partitions)
 	c.Replacements = cloneMap(s.Replacements)
+	c.unannounced = maps.Clone(s.unannounced)
 	return &c
 }
 
@@ -69,20 +71,29 @@ func (s *State) Apply(r *Record, checksum string) (Touched, error) {
 // scalars is the state without its maps.
 func (s *State) scalars() State {
 	head := *s
-	head.Sources, head.Parts, head.Units, head.Partitions, head.Replacements = nil, nil, nil, nil, nil
+	head.takeMaps(&State{})
 	return head
+}
+
+// takeMaps lets s have the maps of from.
+func (s *State) takeMaps(from *State) {
+	s.Sources, s.Parts, s.Units, s.Partitions, s.Replacements = from.Sources, from.Parts, from.Units, from.Partitions, from.Replacements
+	s.unannounced = from.unannounced
 }
 
 // revert takes one application back, the last one.
 func (s *State) revert(t Touched) {
-	sources, parts, units, partitions, replacements := s.Sources, s.Parts, s.Units, s.Partitions, s.Replacements
-	putBack(sources, t.Sources)
-	putBack(parts, t.Parts)
-	putBack(units, t.Units)
-	putBack(partitions, t.Partitions)
-	putBack(replacements, t.Replacements)
-	*s = t.head
-	s.Sources, s.Parts, s.Units, s.Partitions, s.Replacements = sources, parts, units, partitions, replacements
+	putBack(s.Sources, t.Sources)
+	putBack(s.Parts, t.Parts)
+	putBack(s.Units, t.Units)
+	putBack(s.Partitions, t.Partitions)
+	putBack(s.Replacements, t.Replacements)
+	for key, p := range t.Partitions { // each by itself: the order does not matter
+		s.watch(key, p)
+	}
+	was := t.head
+	was.takeMaps(s)
+	*s = was
 }
 
 func putBack[T any](m, before map[string]*T) {
@@ -119,7 +130,9 @@ func put[T any](m map[string]*T, before *map[string]*T, key string, v *T) {
 }
 
 func (a *application) putPartition(p Partition) {
-	put(a.s.Partitions, &a.touched.Partitions, PartitionKey(p.Table, p.Path), &p)
+	key := PartitionKey(p.Table, p.Path)
+	put(a.s.Partitions, &a.touched.Partitions, key, &p)
+	a.s.watch(key, &p)
 }
 
 func (a *application) refuse(format string, args ...any) error {

@@ -124,7 +124,7 @@ func (l *Ledger) seal() error {
 		}
 		err := l.append(&Record{NewEpoch: l.epochRecord()})
 		if err == nil {
-			l.sealed, l.snapshotTried = l.st.Seq, 0
+			l.sealed = l.st.Seq
 			return l.knowSnapshots()
 		}
 		if !errors.Is(err, errTaken) {

@@ -11,6 +11,8 @@
 //	  lock                       local file systems only
 //	  log/000000000042           one record: a JSON object, its checksum last
 //	  log/000000000040.snapshot  the state up to and including record 40
+//	  history/<first>-<last>.records
+//	                             records that snapshots cover, one line each
 //	  claim-<hex>/<hex>/         a claim being made
 //	  epoch-7/<hex>/             the live owner's staging: parts, targets,
 //	                             records being written, deletions
@@ -39,9 +41,10 @@
 //	T5  Before the seal nothing is adopted, planned, published or removed.
 //	T6  State changes in Apply only. A refused record changes nothing, and never
 //	    gets into the log.
-//	T7  A snapshot is a function of the records up to it. A record goes when two
-//	    snapshots cover it (the newest was read back) and it is older than
-//	    history; the record of the current epoch never goes.
+//	T7  A snapshot is a function of the records up to it. A record leaves the log
+//	    when two snapshots cover it (the newest was read back), and the history
+//	    when it is older than Options.History; the record of the current epoch
+//	    never goes.
 //	T8  The index is never the only copy of a fact: whatever is missing, older,
 //	    alien or mixed in it is noticed and rebuilt, and an error of it loses
 //	    no fact.
@@ -50,6 +53,11 @@
 //	T10 Deleting is a rename into the staging directory, then an unlink.
 //	T11 Nothing is adopted from a directory listing: the log names it, or it is
 //	    garbage.
+//	T12 What opening, appending and reading the state cost follows the work in
+//	    flight, the partitions and the source partitions, never the files in the
+//	    table or the records in the history: nothing lists or reads those. A
+//	    record leaves the log directory only when its file in the history is
+//	    durable and was read back.
 //
 // # Crash story
 //
@@ -60,6 +68,7 @@
 // append and before the visible thing: the redo belongs to whoever reads the
 // record. Die between record and index, or within the index: it is behind or
 // mixed, which its head tells (T8). Die while old records are removed: fewer of
-// them, none that a reader needs. Die inside Trash: the file is in the staging
+// them, none that a reader needs. Die while records move into the history: some
+// are in both places, which ReadLog passes over. Die inside Trash: the file is in the staging
 // directory, which the next owner sweeps.
 package ledger

@@ -261,6 +261,32 @@ type State struct {
 	PublishedFiles int64 `json:"published_files"`
 	PublishedRows  int64 `json:"published_rows"`
 	PartFiles      int64 `json:"part_files"` // parts ever named by a checkpoint
+
+	// unannounced are the keys of the partitions of which Unannounced is true.
+	// It follows from Partitions; Apply keeps it, so that who looks for work
+	// need not look at every partition.
+	unannounced map[string]struct{}
+}
+
+// Unannounced are the keys of the partitions that have published files which
+// no announcement covers, sorted.
+func (s *State) Unannounced() []string { return sortedKeys(s.unannounced) }
+
+// derive finds what follows from a state that was read.
+func (s *State) derive() {
+	s.unannounced = make(map[string]struct{})
+	for key, p := range s.Partitions { // each by itself: the order does not matter
+		s.watch(key, p)
+	}
+}
+
+// watch keeps s.unannounced after a change of one partition; nil: it is gone.
+func (s *State) watch(key string, p *Partition) {
+	if p != nil && p.Unannounced() {
+		s.unannounced[key] = struct{}{}
+	} else {
+		delete(s.unannounced, key)
+	}
 }
 
 // PartitionKey is the key of a partition in State.Partitions.

@@ -85,11 +85,10 @@ func (x *index) load(fs storage.FS, table string) *State {
 		x.forget()
 		return nil
 	}
-	maps := *st
-	*st = h.State
-	st.Sources, st.Parts, st.Units, st.Partitions, st.Replacements = maps.Sources, maps.Parts, maps.Units, maps.Partitions, maps.Replacements
+	h.State.takeMaps(st)
+	h.State.derive()
 	x.rebuild = false
-	return st
+	return &h.State
 }
 
 // forget makes the next update rebuild the store.

@@ -112,7 +112,7 @@ func TestIndexIsUsed(t *testing.T) {
 		fsys := faultfs.New(disk.Kill())
 		l := &Ledger{o: o}
 		l.o.FS, l.o.Index = fsys, x
-		if err := l.recall(); err != nil {
+		if err := l.inspect(); err != nil {
 			t.Fatal(err)
 		}
 		return fsys.Count(storage.OpReadFile)

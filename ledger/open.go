@@ -38,7 +38,10 @@ type Options struct {
 	Now           func() time.Time // default time.Now
 	Random        func() uint64    // 64 random bits; default crypto/rand
 	History       time.Duration    // how long records are kept at least; default 7 days
-	SnapshotEvery int              // records; default 64
+	SnapshotEvery int              // records at least between two snapshots; default 64
+	// Background: snapshots are made beside Append, which does not wait for
+	// them. FS, Now and Random must then be safe for concurrent use.
+	Background bool
 }
 
 const (
@@ -82,11 +85,10 @@ type Ledger struct {
 	dir     string // name of our directory in epoch-<n>
 	staging string // its full path
 
-	places        map[uint64][]string // staging directories of former epochs
-	sealed        uint64              // sequence of our epoch record
-	snapshotTried uint64              // sequence at the last snapshot, or try
-	upkeep        error               // see UpkeepErr
-	over          error               // not nil: the ledger takes nothing more (T9)
+	places map[uint64][]string // staging directories of former epochs
+	sealed uint64              // sequence of our epoch record
+	keep   upkeep
+	over   error // not nil: the ledger takes nothing more (T9)
 }
 
 // Open takes the ownership of a table and adopts what its log names, in the
@@ -109,17 +111,18 @@ func Open(ctx context.Context, o Options) (*Ledger, error) {
 	return l, nil
 }
 
-// inspect is step 0 before the lock: it touches nothing (T4) until it is known
-// that nothing speaks against us, and makes the directories of a new table.
+// inspect is step 0 before the lock: it reads the state, from the index on where
+// that is good, and touches nothing (T4) until it is known that nothing speaks
+// against us; then it makes the directories of a new table.
 func (l *Ledger) inspect() error {
-	st, err := replay(l.o.FS, l.o.Table, nil, nil)
-	if err != nil {
+	if l.o.Index != nil {
+		l.index = newIndex(l.o.Index)
+		l.st = l.index.load(l.o.FS, l.o.Table)
+	}
+	if err := l.readOn(); err != nil {
 		return err
 	}
-	if err := l.admit(st); err != nil {
-		return err
-	}
-	if st.Seq > 0 {
+	if l.st.Seq > 0 {
 		return nil
 	}
 	return l.makeDirectories()
@@ -232,17 +235,11 @@ func (l *Ledger) unlock() error {
 	return err
 }
 
-// recall reads the state, from the index on where that is good, and repeats
-// step 0: all may have changed before we had the lock.
-func (l *Ledger) recall() (err error) {
-	if l.o.Index != nil {
-		l.index = newIndex(l.o.Index)
-		l.st = l.index.load(l.o.FS, l.o.Table)
-	}
-	return l.readOn()
-}
+// recall repeats step 0: all may have changed before we had the lock.
+func (l *Ledger) recall() error { return l.readOn() }
 
-// readOn reads what others have appended, and repeats step 0.
+// readOn reads what others have appended, and looks whether we may have the
+// table.
 func (l *Ledger) readOn() error {
 	st, err := replay(l.o.FS, l.o.Table, l.st, func(t *Touched) {
 		if l.index != nil {
@@ -278,11 +275,15 @@ func (l *Ledger) IndexErr() error {
 
 // UpkeepErr is why the last snapshot was not made or garbage not removed, nil
 // when all is well. No fact depends on either; it is tried again later.
-func (l *Ledger) UpkeepErr() error { return l.upkeep }
+func (l *Ledger) UpkeepErr() error {
+	l.settleUpkeep(false)
+	return l.keep.err
+}
 
 // Close gives the table up. A staging directory that the log does not need is
 // removed; where that does not work the next owner does it.
 func (l *Ledger) Close() error {
+	l.settleUpkeep(true)
 	if l.over == nil && !l.staged(l.epoch) {
 		if storage.RemoveAll(l.o.FS, l.staging) == nil {
 			_ = l.o.FS.Remove(path.Dir(l.staging)) // the next owner sweeps

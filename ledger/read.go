@@ -40,36 +40,6 @@ func noTable(table string) error {
 		"%s is not a table of hivesink: it has no %s/%s", table, layout.MetaDir, layout.LogDir)
 }
 
-// ReadLog calls fn for every record that the log still has, in order. An error
-// of fn ends it. Records that the owner removes meanwhile are passed over.
-func ReadLog(fs storage.FS, table string, fn func(*Record) error) error {
-	l, err := list(fs, table)
-	if err != nil {
-		return err
-	}
-	if len(l.records) == 0 {
-		return noTable(table)
-	}
-	var before link
-	for _, seq := range l.records {
-		r, sum, err := readRecord(fs, table, seq)
-		if errors.Is(err, storage.ErrNotExist) {
-			continue // older than history
-		}
-		if err == nil {
-			err = before.check(r, seq)
-		}
-		if err != nil {
-			return err
-		}
-		if err := fn(r); err != nil {
-			return err
-		}
-		before = link{seq: seq, epoch: r.Epoch, checksum: sum, name: recordPath(table, seq)}
-	}
-	return nil
-}
-
 // link is what the record after this one must fit (T2). Between records that
 // were kept for their age others may be gone.
 type link struct {
@@ -91,8 +61,9 @@ func (b link) check(r *Record, seq uint64) error {
 
 // listing is what lies in the log directory, both ascending.
 type listing struct {
-	records   []uint64
-	snapshots []uint64
+	records    []uint64
+	snapshots  []uint64
+	newestSize int64 // bytes of the newest snapshot
 }
 
 func (l *listing) newestSnapshot() uint64 { return last(l.snapshots) }
@@ -121,6 +92,7 @@ func list(fs storage.FS, table string) (*listing, error) {
 	for _, e := range entries {
 		if seq, ok := layout.ParseSnapshotFile(e.Name); ok && !e.Dir {
 			l.snapshots = append(l.snapshots, seq)
+			l.newestSize = e.Size
 		} else if seq, ok := layout.ParseLogFile(e.Name); ok && !e.Dir {
 			l.records = append(l.records, seq)
 		} else {
@@ -256,6 +228,19 @@ func readSnapshot(fs storage.FS, table string, seq uint64) (*State, error) {
 	return st, nil
 }
 
+// checkSnapshot says whether a snapshot's bytes are still what was written.
+func checkSnapshot(fs storage.FS, table string, seq uint64) error {
+	name := snapshotPath(table, seq)
+	data, err := fs.ReadFile(name)
+	if err != nil {
+		return storage.Classify(fmt.Errorf("read log snapshot %d: %w", seq, err))
+	}
+	if _, _, err := unseal(data); err != nil {
+		return damaged("snapshot", name, err, "")
+	}
+	return nil
+}
+
 // snapshotFile carries the state; its own checksum comes last, beside the
 // record's that the state has.
 type snapshotFile struct {
@@ -276,5 +261,6 @@ func decodeSnapshot(data []byte) (*State, error) {
 	if f.State == nil {
 		return nil, errors.New("it has no state")
 	}
+	f.State.derive()
 	return f.State, nil
 }

@@ -1,6 +1,7 @@
 package commit
 
 import (
+	"maps"
 	"math"
 	"slices"
 
@@ -23,6 +24,7 @@ type Core struct {
 
 	seen   version // the state that flight speaks of
 	flight map[string]flight
+	busy   []string // partitions that had work when seen was looked at
 }
 
 // cut is the checkpoint up to which a partition is to be announced next.
@@ -84,7 +86,7 @@ func (c *Core) Closed(st *ledger.State, p *ledger.Partition) bool {
 // changed). With flush the process is ending: it waits for no delay, next is 0.
 func (c *Core) Due(st *ledger.State, now int64, flush bool) (due []Announcement, next int64) {
 	c.look(st)
-	for _, key := range c.candidates(st) {
+	for _, key := range st.Unannounced() {
 		p := st.Partitions[key]
 		at, waits := c.processTime(p, key)
 		if waits && now >= at {
@@ -127,10 +129,25 @@ func (c *Core) look(st *ledger.State) {
 	if v == c.seen {
 		return
 	}
+	// Of a partition without work nothing can change but that its time passes,
+	// which needs no note: it was noted as open when the process began, or as
+	// its announcement was seen. Only where an end of input is taken back do
+	// partitions that had passed become open again, any of them.
+	all := c.seen.state != st || c.seen.ended && !v.ended
 	c.seen = v
 	c.flight = inFlight(st)
-	for key, p := range st.Partitions { // each by itself: the order does not matter
-		c.fix(st, p, key)
+	before := c.busy
+	c.busy = slices.AppendSeq(st.Unannounced(), maps.Keys(c.flight))
+	if all {
+		for key, p := range st.Partitions { // each by itself: the order does not matter
+			c.fix(st, p, key)
+		}
+		return
+	}
+	for _, keys := range [][]string{before, c.busy} {
+		for _, key := range keys {
+			c.fix(st, st.Partitions[key], key)
+		}
 	}
 }
 
@@ -190,18 +207,6 @@ func (c *Core) fix(st *ledger.State, p *ledger.Partition, key string) {
 		onTime := p.AnnouncedCut == 0 || wasOpen
 		c.cuts[key] = cut{at: st.Checkpoint, closing: onTime && p.Table != ledger.LateTable}
 	}
-}
-
-// candidates are the partitions that may have something to announce.
-func (c *Core) candidates(st *ledger.State) []string {
-	var keys []string
-	for key, p := range st.Partitions {
-		if p.Unannounced() {
-			keys = append(keys, key)
-		}
-	}
-	slices.Sort(keys)
-	return keys
 }
 
 // processTime is when the process-time trigger of a partition with

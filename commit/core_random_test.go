@@ -216,3 +216,41 @@ func (w *walk) finish() {
 		}
 	}
 }
+
+// TestCoreLooksAtWork: a core that looks only at the partitions with work
+// decides as one does that looks at all of them each time, also where an end of
+// input is taken back.
+func TestCoreLooksAtWork(t *testing.T) {
+	cuts := 0
+	for seed := range uint64(200) {
+		w := newWalk(t, seed)
+		some, all := New(w.o), New(w.o)
+		some.Start(w.now)
+		all.Start(w.now)
+		for step := range 150 {
+			w.step()
+			if w.rng.IntN(25) == 0 {
+				w.checkpoint(true)
+				clear(w.owed) // cuts move to it
+				w.announce(true)
+			}
+			if w.rng.IntN(3) == 0 {
+				continue // several records between two looks
+			}
+			all.seen = version{} // it knows nothing of what it has seen
+			flush := w.rng.IntN(2) == 0
+			got, gotNext := some.Due(w.st, w.now, flush)
+			want, wantNext := all.Due(w.st, w.now, flush)
+			if fmt.Sprint(got, gotNext) != fmt.Sprint(want, wantNext) {
+				t.Fatalf("seed %d, step %d: due %v, next %d, want %v, %d", seed, step, got, gotNext, want, wantNext)
+			}
+			if !maps.Equal(some.cuts, all.cuts) || !maps.Equal(some.open, all.open) {
+				t.Fatalf("seed %d, step %d:\ncuts %v\nwant %v\nopen %v\nwant %v", seed, step, some.cuts, all.cuts, some.open, all.open)
+			}
+			cuts += len(all.cuts)
+		}
+	}
+	if cuts == 0 {
+		t.Error("no cut was ever fixed")
+	}
+}

@@ -247,7 +247,7 @@ func (o *Options) encoder(key parquetKey, w *bufio.Writer) *parquetfile.Writer {
 	return key.schema.NewWriter(w, parquetfile.WriterOptions{Codec: key.codec, CreatedBy: o.CreatedBy, Hidden: key.hidden})
 }
 
-// maxIdle bounds how many encoders and column buffers are kept for reuse.
+// maxIdle bounds how many encoders are kept for reuse.
 const maxIdle = 8
 
 func (o *Options) idle(p *openPart) {
@@ -264,10 +264,15 @@ func (o *Options) newColumns(s *parquetfile.Schema) *parquetfile.Columns {
 	list := o.columns[s]
 	if n := len(list); n > 0 {
 		o.columns[s] = list[:n-1]
+		o.idleBytes -= list[n-1].Memory()
 		return list[n-1]
 	}
 	return s.NewColumns()
 }
+
+// idleShare is the part of the budget that column buffers between two buckets
+// may take: what grew to the size of a bucket need not grow again.
+const idleShare = 16
 
 // releaseColumns gives a bucket's buffer back.
 func (o *Options) releaseColumns(b *bucket) {
@@ -278,8 +283,9 @@ func (o *Options) releaseColumns(b *bucket) {
 	b.charged = 0
 	b.cols.Reset()
 	o.mu.Lock()
-	if list := o.columns[b.schema]; len(list) < maxIdle {
-		o.columns[b.schema] = append(list, b.cols)
+	if n := b.cols.Memory(); o.idleBytes+n <= o.Budget.limit/idleShare {
+		o.columns[b.schema] = append(o.columns[b.schema], b.cols)
+		o.idleBytes += n
 	}
 	o.mu.Unlock()
 	b.cols = nil

@@ -72,6 +72,8 @@ type Options struct {
 	mu      sync.Mutex
 	writers map[parquetKey][]*parquetfile.Writer // idle encoders
 	columns map[*parquetfile.Schema][]*parquetfile.Columns
+	// idleBytes is the memory of the idle columns.
+	idleBytes int64
 }
 
 type parquetKey struct {

@@ -15,6 +15,7 @@ type Columns struct {
 	s      *Schema
 	leaves []leaf
 	rows   int
+	room   int     // rows that Append has made room for
 	all    []int32 // 0, 1, 2, …
 	there  []int32 // scratch: the rows of a column that are not null
 }
@@ -83,6 +84,9 @@ func (c *Columns) Append(rec arrow.RecordBatch, rows []int32) {
 		}
 		rows = c.all[:rec.NumRows()]
 	}
+	if need := c.rows + len(rows); need > c.room {
+		c.reserve(need)
+	}
 	for i := range c.s.cols {
 		col := &c.s.cols[i]
 		arr := rec.Column(c.s.record.DataIndex[i])
@@ -95,6 +99,51 @@ func (c *Columns) Append(rec arrow.RecordBatch, rows []int32) {
 		}
 	}
 	c.rows += len(rows)
+}
+
+// roomRows is the room of a row group: it is full at the end of the batch in
+// which it gets its last row.
+const roomRows = RowGroupRows + RowGroupRows/16
+
+// reserve makes room for rows of the columns without nesting: for twice as
+// many, so that growing costs little, but not for more than a row group. A
+// table's buckets fill alike, so that what they have room for and do not use
+// adds up.
+func (c *Columns) reserve(need int) {
+	c.room = max(need, min(2*need, roomRows))
+	for i := range c.s.cols {
+		if len(c.s.cols[i].children) > 0 {
+			continue
+		}
+		l := &c.leaves[c.s.cols[i].leaf]
+		l.defs = reserve(l.defs, c.room)
+		switch l.phys {
+		case physBool, physInt32:
+			l.i32 = reserve(l.i32, c.room)
+		case physInt64:
+			l.i64 = reserve(l.i64, c.room)
+		case physFloat:
+			l.f32 = reserve(l.f32, c.room)
+		case physDouble:
+			l.f64 = reserve(l.f64, c.room)
+		case physFixed:
+			l.bytes = reserve(l.bytes, c.room*l.width)
+		case physBytes:
+			l.ends = reserve(l.ends, c.room)
+			if c.rows > 0 { // as long as those so far
+				l.bytes = reserve(l.bytes, len(l.bytes)/c.rows*c.room+c.room/2)
+			}
+		}
+	}
+}
+
+func reserve[T any](s []T, n int) []T {
+	if n <= cap(s) {
+		return s
+	}
+	out := make([]T, len(s), n)
+	copy(out, s)
+	return out
 }
 
 // appendFlat is the hot path: one column without nesting, in tight loops.

@@ -6,7 +6,6 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
-	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"github.com/hivesink/hivesink/format"
 	"github.com/hivesink/hivesink/hivetype"
@@ -83,7 +82,7 @@ func NewRows(s *record.Schema, o Options) (*Rows, error) {
 			return nil, fmt.Errorf("null on bad time: the table has no date or timestamp column %q", name)
 		}
 	}
-	r := &Rows{builder: array.NewRecordBuilder(memory.NewGoAllocator(), s.Arrow)}
+	r := &Rows{builder: array.NewRecordBuilder(batchMemory, s.Arrow)}
 	r.root = &column{kind: hivetype.Struct, names: newNames(s.Columns)}
 	for i, f := range s.Columns {
 		c, err := newColumn(f.Name, f, r.builder.Field(i), &o)

@@ -1,0 +1,5 @@
+//go:build !race
+
+package textval
+
+func scribble([]byte) {}

@@ -68,6 +68,7 @@ func run(ctx context.Context, a *app) error {
 		level = slog.LevelInfo
 	}
 	log := slog.New(slog.NewTextHandler(a.err, &slog.HandlerOptions{Level: level}))
+	tuneMemory(cfg)
 	// Opening is short, and half an opening is no clean stop: a signal that
 	// comes meanwhile ends the run right after it.
 	warnIgnored(log, cfg)

@@ -186,8 +186,19 @@ func count(phys physical, width int, v *encoding.Values) int {
 
 // take appends the levels up to to, and the values that are there for them.
 func (c *columnReader) take(l *leaf, to int) error {
+	from := c.value
+	there, err := c.takeLevels(l, to)
+	if err != nil {
+		return err
+	}
+	return c.append(l, from, there)
+}
+
+// takeLevels appends the levels up to to, and says how many values are there
+// for them.
+func (c *columnReader) takeLevels(l *leaf, to int) (there int, err error) {
 	n := to - c.at
-	there := n
+	there = n
 	if c.defs != nil {
 		there = bytes.Count(c.defs[c.at:to], []byte{uint8(len(c.ours) - 1)})
 	}
@@ -201,23 +212,22 @@ func (c *columnReader) take(l *leaf, to int) error {
 			defs[i] = c.ours[d] // a level that cannot be panics: Read recovers (F7)
 		}
 		if bytes.IndexByte(defs, badLevel) >= 0 {
-			return errors.New("the file has null where the table cannot have it")
+			return 0, errors.New("the file has null where the table cannot have it")
 		}
 	}
 	if l.maxRep > 0 {
 		for _, r := range c.reps[c.at:to] {
 			if r > l.maxRep {
-				return fmt.Errorf("its pages are damaged: repetition level %d of %d", r, l.maxRep)
+				return 0, fmt.Errorf("its pages are damaged: repetition level %d of %d", r, l.maxRep)
 			}
 		}
 		l.reps = append(l.reps, c.reps[c.at:to]...)
 	}
 	if c.value+there > c.values.n {
-		return fmt.Errorf("its pages are damaged: %d values for %d", c.values.n, c.value+there)
+		return 0, fmt.Errorf("its pages are damaged: %d values for %d", c.values.n, c.value+there)
 	}
-	from := c.value
 	c.at, c.value = to, c.value+there
-	return c.append(l, from, there)
+	return there, nil
 }
 
 func fill(dst []uint8, v uint8) {
@@ -264,7 +274,7 @@ func (c *columnReader) append(l *leaf, k, n int) error {
 	case physBytes:
 		return c.appendBytes(l, k, n)
 	case physFixed:
-		data, _ := v.plain.FixedLenByteArray()
+		data, _ := v.plain.Data()
 		for i := k; i < k+n; i++ {
 			p := v.place(i) * c.width
 			l.extend(data[p : p+c.width])

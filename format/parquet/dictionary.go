@@ -111,16 +111,19 @@ func (d *dictionary) rehash() {
 }
 
 // bounds are the smallest and the largest of some values, by their numbers.
-func (d *dictionary) bounds(ids []int32) (b bounds) {
+func (d *dictionary) bounds(l *leaf, ids []int32) (b bounds) {
+	if l.order == orderNone {
+		return b
+	}
 	d.seen = growTo(d.seen[:0], len(d.ends))
 	clear(d.seen)
 	for _, id := range ids {
 		d.seen[id] = true
 	}
 	for id, in := range d.seen {
-		if in {
-			b.text(d.at(id))
+		if in && !l.isNaN(d.at(id)) {
+			b.value(l, d.at(id))
 		}
 	}
-	return b
+	return b.ofFloats(l)
 }

@@ -7,6 +7,9 @@
 //	                           ▲
 //	any Parquet file ─ Read ───┘   Rewrite = Read + WriteRowGroup, many files to one
 //
+//	row groups ─ Copy ─► the same bytes under one footer
+//	row groups ─ Merge ─► large ones copied, small ones joined page by page
+//
 // Invariants:
 //
 //   - F1: a file has no empty row group and no empty page; every row group but
@@ -31,6 +34,9 @@
 //   - F10: a copied column chunk is the input's, byte for byte, with its page
 //     index, bloom filter and metadata, known to this program or not; only
 //     places change. What another writer did not say stays unsaid.
+//   - F11: a merge moves pages as they are, and renumbers dictionaries, where
+//     that can be; it decodes a column, or a page, only where not. What it says
+//     of a moved page was said by its writer, or seen.
 //
 // A crash leaves a file without its closing PAR1: Open refuses it.
 //

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"hash/crc32"
 	"math"
+	"slices"
 
 	"github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/encoding/rle"
@@ -21,14 +22,15 @@ const (
 
 // chunk is a column of a row group being written.
 type chunk struct {
-	l      *leaf
+	l      *leaf // its type; and its values, if they are all there
 	meta   *format.ColumnMetaData
 	index  *format.ColumnIndex
 	places *format.OffsetIndex
-	dict   bool
+	rows   int // in the pages written so far
 	bounds bounds
 	blind  bool // a page with values but no bounds (NaN only): no column index
-	pages  int
+	vague  bool // a page whose bounds may not be values: no statistics
+	stats  []format.PageEncodingStats
 }
 
 // span is part of a leaf: its levels [from, to) and the values that are there
@@ -41,29 +43,36 @@ type span struct {
 
 // writeChunk writes a leaf as one column chunk.
 func (w *Writer) writeChunk(l *leaf, group *format.RowGroup, i int) error {
-	col := &group.Columns[i]
-	w.columnIndexes = append(w.columnIndexes, format.ColumnIndex{})
-	w.offsetIndexes = append(w.offsetIndexes, format.OffsetIndex{})
-	c := chunk{l: l, meta: &col.MetaData, index: &w.columnIndexes[len(w.columnIndexes)-1], places: &w.offsetIndexes[len(w.offsetIndexes)-1]}
-	*c.meta = format.ColumnMetaData{Type: w.s.parquetType[i], PathInSchema: l.path, Codec: w.kind,
-		NumValues: int64(len(l.defs)), Encoding: encodingsPlain}
-	if l.phys == physBytes && l.text && !w.o.Hidden && w.dict.build(l) {
-		c.dict = true
-		c.meta.Encoding = encodingsDictionary
-		c.meta.DictionaryPageOffset = w.out.n
+	c := w.startChunk(l, &group.Columns[i], i)
+	dict := l.phys == physBytes && l.text && !w.o.Hidden && w.dict.build(l)
+	if dict {
 		if err := w.writeDictionary(&c); err != nil {
 			return err
 		}
 	}
-	c.meta.DataPageOffset = w.out.n
-	col.FileOffset = w.out.n
+	if err := w.writeLeaf(&c, l, dict); err != nil {
+		return err
+	}
+	w.finishChunk(&c)
+	return nil
+}
+
+func (w *Writer) startChunk(l *leaf, col *format.ColumnChunk, i int) chunk {
+	w.columnIndexes = append(w.columnIndexes, format.ColumnIndex{})
+	w.offsetIndexes = append(w.offsetIndexes, format.OffsetIndex{})
+	col.MetaData = format.ColumnMetaData{Type: w.s.parquetType[i], PathInSchema: l.path, Codec: w.kind}
+	return chunk{l: l, meta: &col.MetaData, index: &w.columnIndexes[len(w.columnIndexes)-1], places: &w.offsetIndexes[len(w.offsetIndexes)-1]}
+}
+
+// writeLeaf writes the values of a leaf as pages; dict: by their numbers in
+// the dictionary.
+func (w *Writer) writeLeaf(c *chunk, l *leaf, dict bool) error {
 	for at := (span{}); at.to < len(l.defs); {
-		at = w.nextPage(l, at, c.dict)
-		if err := w.writePage(&c, at); err != nil {
+		at = w.nextPage(l, at, dict)
+		if err := w.writePage(c, l, at, dict); err != nil {
 			return err
 		}
 	}
-	w.finishChunk(&c)
 	return nil
 }
 
@@ -88,7 +97,11 @@ func (w *Writer) nextPage(l *leaf, at span, dict bool) span {
 		}
 		size += 2
 		if l.defs[i] == l.maxDef {
-			size += l.size(next.firstValue + values)
+			if dict {
+				size += 4
+			} else {
+				size += l.size(next.firstValue + values)
+			}
 			values++
 		}
 	}
@@ -148,8 +161,7 @@ func (l *leaf) size(k int) int {
 }
 
 // writePage encodes, compresses and writes one data page.
-func (w *Writer) writePage(c *chunk, p span) error {
-	l := c.l
+func (w *Writer) writePage(c *chunk, l *leaf, p span, dict bool) error {
 	body := w.body[:0]
 	var err error
 	if l.maxRep > 0 {
@@ -157,11 +169,13 @@ func (w *Writer) writePage(c *chunk, p span) error {
 			return err
 		}
 	}
-	if body, err = w.appendLevels(body, l.defs[p.from:p.to], l.maxDef); err != nil {
-		return err
+	if l.maxDef > 0 {
+		if body, err = w.appendLevels(body, l.defs[p.from:p.to], l.maxDef); err != nil {
+			return err
+		}
 	}
 	encoding := format.Plain
-	if c.dict {
+	if dict {
 		encoding = format.RLEDictionary
 		if w.indexes, err = parquet.RLEDictionary.EncodeInt32(w.indexes[:0], w.dict.ids[p.firstValue:p.firstValue+p.values]); err != nil {
 			return err
@@ -175,19 +189,46 @@ func (w *Writer) writePage(c *chunk, p span) error {
 	header := format.PageHeader{Type: format.DataPage, DataPageHeader: thrift.New(format.DataPageHeader{
 		NumValues: int32(p.to - p.from), Encoding: encoding,
 		DefinitionLevelEncoding: format.RLE, RepetitionLevelEncoding: format.RLE,
+		Statistics: format.Statistics{NullCount: nulls}, // the library writes it anyhow
 	})}
 	at := w.out.n
 	if err := w.emit(c.meta, &header, body); err != nil {
 		return err
 	}
-	c.places.PageLocations = append(c.places.PageLocations, format.PageLocation{
-		Offset: at, CompressedPageSize: int32(w.out.n - at), FirstRowIndex: int64(p.firstRow)})
-	c.meta.Statistics.NullCount += nulls
-	c.pages++
+	c.placed(format.DataPage, encoding, at, w.out.n, p.to-p.from, p.rows, nulls)
 	if !w.o.Hidden {
-		w.record(c, p, nulls)
+		b := bounds{}
+		if dict {
+			b = w.dict.bounds(l, w.dict.ids[p.firstValue:p.firstValue+p.values])
+		} else {
+			b = l.bounds(p.firstValue, p.values)
+		}
+		c.record(b, p.values, nulls)
 	}
 	return nil
+}
+
+// placed counts a data page that lies in the file now.
+func (c *chunk) placed(kind format.PageType, encoding format.Encoding, from, to int64, values, rows int, nulls int64) {
+	if len(c.places.PageLocations) == 0 {
+		c.meta.DataPageOffset = from
+	}
+	c.places.PageLocations = append(c.places.PageLocations, format.PageLocation{
+		Offset: from, CompressedPageSize: int32(to - from), FirstRowIndex: int64(c.rows)})
+	c.rows += rows
+	c.meta.NumValues += int64(values)
+	c.meta.Statistics.NullCount += nulls
+	c.count(kind, encoding)
+}
+
+func (c *chunk) count(kind format.PageType, encoding format.Encoding) {
+	for i := range c.stats {
+		if c.stats[i].PageType == kind && c.stats[i].Encoding == encoding {
+			c.stats[i].Count++
+			return
+		}
+	}
+	c.stats = append(c.stats, format.PageEncodingStats{PageType: kind, Encoding: encoding, Count: 1})
 }
 
 // emit compresses a page body and writes it behind its header.
@@ -219,9 +260,15 @@ func (w *Writer) emit(meta *format.ColumnMetaData, header *format.PageHeader, bo
 }
 
 func (w *Writer) writeDictionary(c *chunk) error {
+	c.meta.DictionaryPageOffset = w.out.n
+	c.count(format.DictionaryPage, format.Plain)
 	body := w.body[:0]
-	for id := range w.dict.len() {
-		body = appendText(body, w.dict.at(id))
+	if c.l.phys == physBytes {
+		for id := range w.dict.len() {
+			body = appendText(body, w.dict.at(id))
+		}
+	} else {
+		body = append(body, w.dict.bytes...)
 	}
 	w.body = body
 	header := format.PageHeader{Type: format.DictionaryPage, DictionaryPageHeader: thrift.New(format.DictionaryPageHeader{
@@ -314,13 +361,8 @@ func appendBits(dst []byte, flags []int32) []byte {
 
 // finishChunk fills in what the footer says of the whole chunk.
 func (w *Writer) finishChunk(c *chunk) {
-	data := format.PageEncodingStats{PageType: format.DataPage, Encoding: format.Plain, Count: int32(c.pages)}
-	if c.dict {
-		data.Encoding = format.RLEDictionary
-		c.meta.EncodingStats = append(c.meta.EncodingStats,
-			format.PageEncodingStats{PageType: format.DictionaryPage, Encoding: format.Plain, Count: 1})
-	}
-	c.meta.EncodingStats = append(c.meta.EncodingStats, data)
+	c.meta.EncodingStats = c.stats
+	c.meta.Encoding = encodingsOf(c.stats)
 	if w.o.Hidden {
 		return
 	}
@@ -336,3 +378,29 @@ var (
 	encodingsPlain      = []format.Encoding{format.Plain, format.RLE}
 	encodingsDictionary = []format.Encoding{format.Plain, format.RLE, format.RLEDictionary}
 )
+
+// encodingsOf lists the encodings of pages, and that of levels.
+func encodingsOf(stats []format.PageEncodingStats) []format.Encoding {
+	dict, other := false, false
+	for i := range stats {
+		dict = dict || stats[i].Encoding == format.RLEDictionary
+		other = other || stats[i].Encoding != format.Plain && stats[i].Encoding != format.RLEDictionary
+	}
+	switch {
+	case !dict && !other:
+		return encodingsPlain
+	case !other:
+		return encodingsDictionary
+	}
+	var out []format.Encoding
+	add := func(e format.Encoding) {
+		if !slices.Contains(out, e) {
+			out = append(out, e)
+		}
+	}
+	for i := range stats {
+		add(stats[i].Encoding)
+	}
+	add(format.RLE)
+	return out
+}

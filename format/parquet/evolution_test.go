@@ -128,7 +128,7 @@ func sortedKeys(s string) string {
 func foreign(t testing.TB, schema *arrow.Schema, groupRows int64, options []parquet.WriterProperty, recs ...arrow.RecordBatch) *File {
 	t.Helper()
 	var out bytes.Buffer
-	props := parquet.NewWriterProperties(append(options, parquet.WithMaxRowGroupLength(groupRows), parquet.WithDataPageSize(1000))...)
+	props := parquet.NewWriterProperties(append([]parquet.WriterProperty{parquet.WithMaxRowGroupLength(groupRows), parquet.WithDataPageSize(1000)}, options...)...)
 	w, err := pqarrow.NewFileWriter(schema, &out, props, pqarrow.DefaultWriterProps())
 	if err != nil {
 		t.Fatal(err)

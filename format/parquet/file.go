@@ -145,6 +145,22 @@ func (f *File) RowGroups() []int64 {
 	return out
 }
 
+// leaves are the columns that have values, in the order of the chunks.
+func (f *File) leaves() []*parquet.Column {
+	var out []*parquet.Column
+	var add func(c *parquet.Column)
+	add = func(c *parquet.Column) {
+		if c.Leaf() {
+			out = append(out, c)
+		}
+		for _, sub := range c.Columns() {
+			add(sub)
+		}
+	}
+	add(f.pq.Root())
+	return out
+}
+
 // Meta is the key/value metadata.
 func (f *File) Meta() map[string]string {
 	out := make(map[string]string)

@@ -79,3 +79,27 @@ func foreignValue(b array.Builder, rnd *rand.Rand, i int) {
 		panic(fmt.Sprintf("no values for %T", b))
 	}
 }
+
+// rowBuilder builds batches row by row.
+type rowBuilder struct{ b *array.RecordBuilder }
+
+func newBuilder(s *arrow.Schema) rowBuilder {
+	return rowBuilder{array.NewRecordBuilder(memory.DefaultAllocator, s)}
+}
+
+func (r rowBuilder) append(values ...any) {
+	for i, v := range values {
+		switch v := v.(type) {
+		case int64:
+			r.b.Field(i).(*array.Int64Builder).Append(v)
+		case string:
+			r.b.Field(i).(*array.StringBuilder).Append(v)
+		case float64:
+			r.b.Field(i).(*array.Float64Builder).Append(v)
+		default:
+			r.b.Field(i).AppendNull()
+		}
+	}
+}
+
+func (r rowBuilder) batch() arrow.RecordBatch { return r.b.NewRecordBatch() }

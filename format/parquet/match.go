@@ -137,6 +137,10 @@ func (l *leafType) matchType(col *parquet.Column, src *source) error {
 	return nil
 }
 
+// int96Width is the width of the deprecated type of old timestamps, which moves
+// from file to file like any other fixed width.
+const int96Width = 12
+
 // physicalOfColumn is how a file has a leaf's values.
 func physicalOfColumn(col *parquet.Column) (physical, int, error) {
 	switch typ := col.Type(); typ.Kind() {
@@ -154,6 +158,8 @@ func physicalOfColumn(col *parquet.Column) (physical, int, error) {
 		return physBytes, 0, nil
 	case parquet.FixedLenByteArray:
 		return physFixed, typ.Length(), nil
+	case parquet.Int96:
+		return physFixed, int96Width, nil
 	default:
 		return 0, 0, fmt.Errorf("the file has physical type %s", typ.Kind())
 	}

@@ -59,9 +59,19 @@ type leafType struct {
 	phys   physical
 	width  int  // of physFixed
 	text   bool // physBytes that are UTF-8
+	order  order
 	maxDef uint8
 	maxRep uint8
 }
+
+// order is how a column's values compare (F8).
+type order uint8
+
+const (
+	orderNatural  order = iota // signed numbers, bytes by byte, physFixed as two's complement
+	orderUnsigned              // numbers without sign, physFixed byte by byte
+	orderNone                  // not defined, or not known here: no bounds are written
+)
 
 // column is a data column as a tree whose leaves are numbered.
 type column struct {

@@ -35,11 +35,49 @@ func (b *bounds) text(v []byte) {
 	}
 }
 
+// value includes a value that is no NaN and no zero of a float.
+func (b *bounds) value(l *leaf, v []byte) {
+	switch {
+	case !b.ok:
+		b.min, b.max, b.ok = v, v, true
+	case l.compare(v, b.min) < 0:
+		b.min = v
+	case l.compare(v, b.max) > 0:
+		b.max = v
+	}
+}
+
+// include makes b the bounds of the values of both.
+func (b *bounds) include(l *leaf, o bounds) {
+	switch {
+	case !o.ok:
+	case !b.ok:
+		*b = o
+	default:
+		if l.compare(o.min, b.min) < 0 {
+			b.min = o.min
+		}
+		if l.compare(o.max, b.max) > 0 {
+			b.max = o.max
+		}
+	}
+}
+
 // bounds finds the bounds of n values from value k on. They may refer to the
 // leaf's memory.
 func (l *leaf) bounds(k, n int) (b bounds) {
-	if n == 0 {
+	if n == 0 || l.order == orderNone {
 		return b
+	}
+	if l.order == orderUnsigned {
+		switch l.phys {
+		case physInt32:
+			lo, hi := extremes(unsigned32(l.i32[k : k+n]))
+			return bounds{true, binary.LittleEndian.AppendUint32(nil, lo), binary.LittleEndian.AppendUint32(nil, hi)}
+		case physInt64:
+			lo, hi := extremes(unsigned64(l.i64[k : k+n]))
+			return bounds{true, binary.LittleEndian.AppendUint64(nil, lo), binary.LittleEndian.AppendUint64(nil, hi)}
+		}
 	}
 	switch l.phys {
 	case physBool:
@@ -65,15 +103,7 @@ func (l *leaf) bounds(k, n int) (b bounds) {
 		return b
 	case physFixed:
 		for i := k; i < k+n; i++ {
-			v := l.bytes[i*l.width : (i+1)*l.width]
-			switch {
-			case !b.ok:
-				b = bounds{true, v, v}
-			case l.compare(v, b.min) < 0:
-				b.min = v
-			case l.compare(v, b.max) > 0:
-				b.max = v
-			}
+			b.value(l, l.bytes[i*l.width:(i+1)*l.width])
 		}
 		return b
 	}
@@ -88,7 +118,7 @@ func (l *leaf) bounds(k, n int) (b bounds) {
 	return b
 }
 
-func extremes[T int32 | int64](v []T) (lo, hi T) {
+func extremes[T int32 | int64 | uint32 | uint64](v []T) (lo, hi T) {
 	lo, hi = v[0], v[0]
 	for _, x := range v[1:] {
 		lo, hi = min(lo, x), max(hi, x)
@@ -120,6 +150,15 @@ func floatExtremes[T float32 | float64](v []T) (lo, hi T, ok bool) {
 
 // compare orders two PLAIN-encoded values as the column's type does.
 func (l *leaf) compare(a, b []byte) int {
+	if l.order == orderUnsigned {
+		switch l.phys {
+		case physInt32:
+			return cmp.Compare(binary.LittleEndian.Uint32(a), binary.LittleEndian.Uint32(b))
+		case physInt64:
+			return cmp.Compare(binary.LittleEndian.Uint64(a), binary.LittleEndian.Uint64(b))
+		}
+		return bytes.Compare(a, b)
+	}
 	switch l.phys {
 	case physInt32:
 		return cmp.Compare(int32(binary.LittleEndian.Uint32(a)), int32(binary.LittleEndian.Uint32(b)))
@@ -137,41 +176,56 @@ func (l *leaf) compare(a, b []byte) int {
 	return bytes.Compare(a, b)
 }
 
-// record keeps what the page index and the chunk's statistics say of a page.
-func (w *Writer) record(c *chunk, p span, nulls int64) {
-	l := c.l
-	var b bounds
-	if c.dict {
-		b = w.dict.bounds(w.dict.ids[p.firstValue : p.firstValue+p.values])
-	} else {
-		b = l.bounds(p.firstValue, p.values)
+// ofFloats makes bounds of floats true ones: no NaN, and both zeros inside a
+// zero.
+func (b bounds) ofFloats(l *leaf) bounds {
+	switch {
+	case !b.ok:
+	case l.phys == physFloat:
+		lo, hi := math.Float32frombits(binary.LittleEndian.Uint32(b.min)), math.Float32frombits(binary.LittleEndian.Uint32(b.max))
+		lo, hi, ok := floatExtremes([]float32{lo, hi})
+		return bounds{ok, appendFixed(nil, []float32{lo}), appendFixed(nil, []float32{hi})}
+	case l.phys == physDouble:
+		lo, hi := math.Float64frombits(binary.LittleEndian.Uint64(b.min)), math.Float64frombits(binary.LittleEndian.Uint64(b.max))
+		lo, hi, ok := floatExtremes([]float64{lo, hi})
+		return bounds{ok, appendFixed(nil, []float64{lo}), appendFixed(nil, []float64{hi})}
 	}
+	return b
+}
+
+// isNaN says whether a value of a column of floats is NaN.
+func (l *leaf) isNaN(v []byte) bool {
+	switch l.phys {
+	case physFloat:
+		x := math.Float32frombits(binary.LittleEndian.Uint32(v))
+		return x != x
+	case physDouble:
+		x := math.Float64frombits(binary.LittleEndian.Uint64(v))
+		return x != x
+	}
+	return false
+}
+
+// record keeps what the page index and the chunk's statistics say of a page
+// with so many values that are there.
+func (c *chunk) record(b bounds, values int, nulls int64) {
 	x := c.index
-	x.NullPages = append(x.NullPages, p.values == 0)
+	x.NullPages = append(x.NullPages, values == 0)
 	x.NullCounts = append(x.NullCounts, nulls)
 	if !b.ok {
-		c.blind = c.blind || p.values > 0
+		c.blind = c.blind || values > 0
 		x.MinValues, x.MaxValues = append(x.MinValues, []byte{}), append(x.MaxValues, []byte{})
 		return
 	}
-	x.MinValues = append(x.MinValues, l.lowerBound(b.min))
-	x.MaxValues = append(x.MaxValues, l.upperBound(b.max))
-	if !c.bounds.ok {
-		c.bounds = b
-		return
-	}
-	if l.compare(b.min, c.bounds.min) < 0 {
-		c.bounds.min = b.min
-	}
-	if l.compare(b.max, c.bounds.max) > 0 {
-		c.bounds.max = b.max
-	}
+	x.MinValues = append(x.MinValues, c.l.lowerBound(b.min))
+	x.MaxValues = append(x.MaxValues, c.l.upperBound(b.max))
+	c.bounds.include(c.l, b)
 }
 
 // setStatistics copies the bounds: they refer to memory that is reused.
 func (c *chunk) setStatistics() {
 	b := c.bounds
-	if !b.ok || c.l.phys == physBytes && (len(b.min) > statisticsText || len(b.max) > statisticsText) {
+	if !b.ok || c.vague || c.l.phys == physBytes && (len(b.min) > statisticsText || len(b.max) > statisticsText) {
 		return
 	}
 	c.meta.Statistics.MinValue = append(make([]byte, 0, len(b.min)), b.min...)

@@ -353,3 +353,23 @@ func TestDictionaryOnlyWhereValuesRepeat(t *testing.T) {
 		}
 	}
 }
+
+// TestPageHeadersCountNulls: their statistics say how many nulls a page has,
+// hidden or not.
+func TestPageHeadersCountNulls(t *testing.T) {
+	rs := schemaOf(t, "id bigint")
+	s := compiled(t, rs)
+	for _, hidden := range []bool{false, true} {
+		c := s.NewColumns()
+		c.Append(fromJSON(t, rs, `{"id":1}`, `{"id":null}`, `{"id":null}`), nil)
+		f := opened(t, encode(t, s, WriterOptions{Codec: "none", Hidden: hidden}, nil, c))
+		e := extentOf(&f.groups()[0].Columns[0].MetaData)
+		var p rawPage
+		if _, err := nextPage(f.all(t)[e.from:e.to], &p); err != nil {
+			t.Fatal(err)
+		}
+		if p.stats.nulls != 2 {
+			t.Errorf("hidden %v: the page says %d nulls, want 2", hidden, p.stats.nulls)
+		}
+	}
+}

@@ -38,7 +38,7 @@ type Writer struct {
 	asked WriterOptions // before defaults
 	codec compress.Codec
 	kind  format.CompressionCodec
-	out   counter
+	out   *counter
 	info  Info
 
 	groups        []format.RowGroup
@@ -97,15 +97,14 @@ func (s *Schema) NewWriter(w io.Writer, o WriterOptions) *Writer {
 	if o.CreatedBy == "" {
 		o.CreatedBy = "hivesink"
 	}
-	out := &Writer{s: s, o: o, asked: asked, codec: codec, kind: codec.CompressionCodec()}
+	out := &Writer{s: s, o: o, asked: asked, codec: codec, kind: codec.CompressionCodec(), out: &counter{w: w}}
 	out.thrift = thrift.NewEncoder(new(thrift.CompactProtocol).NewWriter(&out.head))
-	out.out.w = w
 	return out
 }
 
 // Reset starts another file with the same options.
 func (w *Writer) Reset(to io.Writer) {
-	w.out = counter{w: to}
+	*w.out = counter{w: to}
 	w.info = Info{}
 	w.groups, w.columnIndexes, w.offsetIndexes = w.groups[:0], w.columnIndexes[:0], w.offsetIndexes[:0]
 }

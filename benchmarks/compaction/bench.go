@@ -40,11 +40,18 @@ const (
 
 var allModes = []mode{
 	{name: modePlain, cheap: true},
+	{name: modeCopy, ours: true, cheap: true},
 	{name: modeRewrite, ours: true},
 	{name: modeRows},
 	{name: modeDuck1, threads: 1},
 	{name: modeDuck2, threads: 2},
 	{name: modePlainFiles},
+}
+
+// modesOf are the modes that can do a scenario's work: copying changes no
+// codec.
+func modesOf(s scenario) []mode {
+	return slices.DeleteFunc(slices.Clone(allModes), func(m mode) bool { return m.name == modeCopy && s.From != s.To })
 }
 
 // child is the name of the job that does it.
@@ -85,7 +92,7 @@ func (b *bench) scenario(ctx context.Context, s scenario) (result, error) {
 	j := job{Shape: s.Shape, Codec: s.To, Inputs: inputs}
 	runs := map[string][]outcome{}
 	for round := range b.o.rounds {
-		for _, m := range allModes {
+		for _, m := range modesOf(s) {
 			times := 1
 			if m.cheap {
 				times = 3
@@ -174,16 +181,14 @@ func (b *bench) growth(ctx context.Context, dir string, j job, res *result) erro
 	for i, names := range j.Inputs {
 		j.Inputs[i] = names[:max(1, len(names)/4)]
 	}
-	for _, m := range allModes {
+	for _, m := range modesOf(res.scenario) {
 		if !m.ours {
 			continue
 		}
-		quarter := m
-		quarter.name += " of a quarter"
 		j.Mode = m.child()
 		o, err := b.quarter(ctx, dir, j)
 		if err != nil {
-			return fmt.Errorf("%s: %w", quarter.name, err)
+			return fmt.Errorf("%s of a quarter: %w", m.name, err)
 		}
 		r := res.Modes[m.name]
 		r.QuarterRSSMB = o.PeakRSSMB
@@ -209,7 +214,7 @@ func (b *bench) profiles(ctx context.Context, dir string, s scenario, j job) err
 	if err := os.MkdirAll(b.o.profile, 0o755); err != nil {
 		return err
 	}
-	for _, m := range allModes {
+	for _, m := range modesOf(s) {
 		if !m.ours {
 			continue
 		}
@@ -239,7 +244,7 @@ func (b *bench) read(ctx context.Context, s scenario, inputs [][]string, res *re
 		Sum     string              `json:"sum"`
 		Filter  string              `json:"filter"`
 	}{Inputs: inputs, Outputs: map[string][]string{}, Sum: shapes[s.Shape].sum, Filter: shapes[s.Shape].filter}
-	for _, m := range allModes {
+	for _, m := range modesOf(s) {
 		if m.name == modePlain || m.name == modePlainFiles {
 			continue
 		}

@@ -29,7 +29,7 @@ func main() {
 		exit(child())
 	}
 	o := options{}
-	flag.IntVar(&o.rounds, "rounds", 5, "rounds, in each of which every mode runs once; medians are kept")
+	flag.IntVar(&o.rounds, "rounds", 3, "rounds, in each of which every mode runs once; medians are kept")
 	flag.StringVar(&o.dir, "dir", "", "directory to work in (default: a temporary one); 2 GB")
 	flag.StringVar(&o.python, "python", ".venv/bin/python", "Python with the packages of test/readers/requirements.txt")
 	flag.StringVar(&o.out, "out", "benchmarks/results", "directory of compaction.json and compaction.svg; empty: nowhere")

@@ -19,6 +19,7 @@ var modes = map[string]func(job) (func(*outcome) error, error){
 	"plain":       plainCopy,
 	"plain-files": plainCopyFiles,
 	"rows":        rewriteByRows,
+	"copy":        joinBy(parquetfile.Copy),
 	"rewrite":     rewrite,
 }
 
@@ -136,6 +137,19 @@ func openAll(names []string) (files []*parquetfile.File, rows int64, closeAll fu
 		files, rows = append(files, f), rows+f.Rows()
 	}
 	return files, rows, closeAll, nil
+}
+
+// joinBy is a mode that takes the files as they are, without a table's schema.
+// The codec of the outputs is asked for; columns that have it keep it.
+func joinBy(to func(context.Context, []*parquetfile.File, io.Writer, parquetfile.JoinOptions) (parquetfile.Info, error)) func(job) (func(*outcome) error, error) {
+	return func(j job) (func(*outcome) error, error) {
+		o := parquetfile.JoinOptions{Codec: j.Codec}
+		return func(out *outcome) error {
+			return j.eachJoin(out, func(ctx context.Context, inputs []*parquetfile.File, w io.Writer) (parquetfile.Info, error) {
+				return to(ctx, inputs, w, o)
+			})
+		}, nil
+	}
 }
 
 func rewrite(j job) (func(*outcome) error, error) {

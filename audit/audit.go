@@ -25,6 +25,9 @@ type auditor struct {
 	leaf  map[string]string // leaf id → full path of the file that holds it
 	sums  map[string]*sourceSums
 	parts map[string]*totals // by ledger.PartitionKey, visible
+	// staged are the sizes of staged files that were found: a bundle is looked
+	// for once, not for each of its parts.
+	staged map[ledger.StagedFile]int64
 }
 
 type file struct {
@@ -45,7 +48,7 @@ var tables = []string{ledger.MainTable, ledger.LateTable, ledger.DeadTable}
 // log; what is wrong with the table is in the report.
 func Run(ctx context.Context, fs storage.FS, root string) (*Report, error) {
 	a := &auditor{ctx: ctx, fs: fs, root: root, rep: &Report{Table: root, Faults: []Fault{}, Notes: []string{}},
-		files: make(map[string]*file), leaf: make(map[string]string), sums: make(map[string]*sourceSums), parts: make(map[string]*totals)}
+		files: make(map[string]*file), leaf: make(map[string]string), sums: make(map[string]*sourceSums), parts: make(map[string]*totals), staged: make(map[ledger.StagedFile]int64)}
 	before, err := ledger.Read(fs, root)
 	if err != nil {
 		return nil, err
@@ -262,8 +265,12 @@ func (a *auditor) pending(st *ledger.State) error {
 		}
 		foot := &ledger.Footer{Sources: p.Sources}
 		if !ok {
-			a.rep.fault(Vanished, p.Name, oneSource(foot), p.Rows, "hidden part %s of epoch %d (%d rows of %s, for %s) is gone",
-				p.Name, p.Epoch, p.Rows, sourceNames(foot), place(p.Table, p.Partition))
+			what := "hidden part " + p.Name
+			if p.Bundle {
+				what = fmt.Sprintf("hidden part %s in %s", p.ID, p.Name)
+			}
+			a.rep.fault(Vanished, p.Name, oneSource(foot), p.Rows, "%s of epoch %d (%d rows of %s, for %s) is gone",
+				what, p.Epoch, p.Rows, sourceNames(foot), place(p.Table, p.Partition))
 			continue
 		}
 		a.rep.PendingParts++
@@ -278,11 +285,15 @@ func (a *auditor) pending(st *ledger.State) error {
 // partThere looks for a part's staged file. One that has gone since the log
 // was read is looked up again in a fresh reading.
 func (a *auditor) partThere(p *ledger.Part) (bool, error) {
+	if size, known := a.staged[p.File()]; known {
+		return within(p, size), nil
+	}
 	where, err := ledger.FindStaged(a.fs, a.root, p.Epoch, p.Name)
 	if err == nil {
 		info, err := a.fs.Stat(where)
 		if err == nil {
-			return info.Size == p.Bytes, nil
+			a.staged[p.File()] = info.Size
+			return within(p, info.Size), nil
 		}
 		if !errors.Is(err, storage.ErrNotExist) {
 			return false, err
@@ -307,6 +318,15 @@ func (a *auditor) partThere(p *ledger.Part) (bool, error) {
 		}
 	}
 	return false, nil
+}
+
+// within says whether a staged file of this size can hold the part. Behind a
+// slice others may lie.
+func within(p *ledger.Part, size int64) bool {
+	if p.Bundle {
+		return p.Offset+p.Bytes <= size
+	}
+	return p.Bytes == size
 }
 
 // compare holds what is there against what the log accepted.

@@ -57,7 +57,7 @@ type Built struct {
 // table's encoding, rewrite otherwise.
 func Choose(inputs []*ledger.Part, codec string) (mode, why string) {
 	if len(inputs) == 1 {
-		if inputs[0].Codec == codec {
+		if inputs[0].Final && inputs[0].Codec == codec {
 			return ledger.ModePublish, "one input in the table's encoding"
 		}
 		return ledger.ModeRewrite, "one input in the hidden parts' encoding"
@@ -78,6 +78,11 @@ func (o *Options) Build(ctx context.Context, j Job) (*Built, error) {
 			return nil, o.inputError(j, in, err)
 		}
 		defer r.Close()
+		if in.Bundle {
+			if r, err = sliceOf(r, in.Offset, in.Bytes); err != nil {
+				return nil, o.inputError(j, in, err)
+			}
+		}
 		if o.Throttle != nil && j.Unit.Mode != ledger.ModePublish {
 			r = slowed{r, ctx, o.Throttle}
 		}
@@ -90,8 +95,8 @@ func (o *Options) Build(ctx context.Context, j Job) (*Built, error) {
 		b.Bytes += in.Bytes
 	}
 	if j.Unit.Mode == ledger.ModePublish {
-		if len(j.Inputs) != 1 {
-			return nil, fault.New(fault.Halt, "", "unit %s: mode publish takes one input, it has %d", j.Unit.ID, len(j.Inputs))
+		if len(j.Inputs) != 1 || j.Inputs[0].Bundle {
+			return nil, fault.New(fault.Halt, "", "unit %s: mode publish takes one input with a file of its own, it has %d", j.Unit.ID, len(j.Inputs))
 		}
 		b.Path = j.Inputs[0].Path
 		return b, nil

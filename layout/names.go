@@ -26,6 +26,7 @@ const PartExt = ".parquet"
 
 const (
 	stagedPartExt   = ".part"
+	stagedBundleExt = ".bundle"
 	stagedTargetExt = ".target"
 	snapshotExt     = ".snapshot"
 	unitExt         = ".unit"
@@ -69,6 +70,15 @@ func StagedPart(id string) string { return id + stagedPartExt }
 // ParseStagedPart is the leaf id in a StagedPart name.
 func ParseStagedPart(name string) (id string, ok bool) {
 	id, ok = strings.CutSuffix(name, stagedPartExt)
+	return id, ok && id != ""
+}
+
+// StagedBundle is the name of a hidden file that holds many parts, by its id.
+func StagedBundle(id string) string { return id + stagedBundleExt }
+
+// ParseStagedBundle is the id in a StagedBundle name.
+func ParseStagedBundle(name string) (id string, ok bool) {
+	id, ok = strings.CutSuffix(name, stagedBundleExt)
 	return id, ok && id != ""
 }
 

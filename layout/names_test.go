@@ -9,6 +9,7 @@ func TestNames(t *testing.T) {
 	for got, want := range map[string]string{
 		PartFile(7, 0xabc):         "part-7-0000000000000abc.parquet",
 		StagedPart("00ff"):         "00ff.part",
+		StagedBundle("00ff"):       "00ff.bundle",
 		StagedTarget("00ff", 3):    "00ff-3.target",
 		LogFile(42):                "000000000042",
 		SnapshotFile(40):           "000000000040.snapshot",
@@ -43,6 +44,10 @@ func again(kind, name string) string {
 		if id, ok := ParseStagedPart(name); ok {
 			return StagedPart(id)
 		}
+	case "staged-bundle":
+		if id, ok := ParseStagedBundle(name); ok {
+			return StagedBundle(id)
+		}
 	case "staged-target":
 		if u, n, ok := ParseStagedTarget(name); ok {
 			return StagedTarget(u, n)
@@ -70,6 +75,7 @@ func TestParsersAreStrict(t *testing.T) {
 			[]string{"", "part-7-abc.parquet", "part-07-0000000000000abc.parquet", "part-7-0000000000000ABC.parquet", "part-7-0000000000000abc.parquet.tmp",
 				"part-7.parquet", "part--1-0000000000000abc.parquet", "part-+7-0000000000000abc.parquet", "part-7-0000000000000abc", "part-18446744073709551616-0000000000000000.parquet"}},
 		"staged-part":   {[]string{"00ff.part"}, []string{"", ".part", "00ff", "00ff.parquet"}},
+		"staged-bundle": {[]string{"00ff.bundle"}, []string{"", ".bundle", "00ff", "00ff.part"}},
 		"staged-target": {[]string{"00ff-0.target", "00ff-12.target", "a-b-1.target"}, []string{"", "00ff.target", "-1.target", "00ff-01.target", "00ff-+1.target", "00ff--1.target-", "00ff-1.part"}},
 		"log":           {[]string{"000000000042", "1000000000000"}, []string{"", "42", "+00000000042", "0000000000042", "000000000042.snapshot", "00000000004x"}},
 		"snapshot":      {[]string{"000000000040.snapshot"}, []string{"", "000000000040", "40.snapshot", ".snapshot"}},
@@ -100,7 +106,7 @@ func FuzzNames(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, name string) {
-		for _, kind := range []string{"part", "staged-part", "staged-target", "log", "snapshot", "epoch"} {
+		for _, kind := range []string{"part", "staged-part", "staged-bundle", "staged-target", "log", "snapshot", "epoch"} {
 			if got := again(kind, name); got != "" && got != name {
 				t.Errorf("%s: %q came back as %q", kind, name, got)
 			}

@@ -27,13 +27,13 @@ func (l *Ledger) sweep() error {
 	if err != nil {
 		return fmt.Errorf("look for leftovers: %w", err)
 	}
-	named := make(map[stagedFile]bool, len(l.st.Parts))
+	named := make(map[StagedFile]bool, len(l.st.Parts))
 	for _, p := range l.st.Parts {
-		named[stagedFile{p.Epoch, p.Name}] = true
+		named[p.File()] = true
 	}
 	for id, r := range l.st.Replacements { // a directory, and its description beside it
-		named[stagedFile{r.Epoch, id}] = true
-		named[stagedFile{r.Epoch, layout.UnitFile(id)}] = true
+		named[StagedFile{r.Epoch, id}] = true
+		named[StagedFile{r.Epoch, layout.UnitFile(id)}] = true
 	}
 	for _, e := range entries {
 		full := path.Join(meta, e.Name)
@@ -49,14 +49,9 @@ func (l *Ledger) sweep() error {
 	return nil
 }
 
-type stagedFile struct {
-	epoch uint64
-	name  string
-}
-
 // sweepFenced removes what the log does not name, and the whole directory when
 // it names nothing.
-func (l *Ledger) sweepFenced(dir string, epoch uint64, named map[stagedFile]bool) error {
+func (l *Ledger) sweepFenced(dir string, epoch uint64, named map[StagedFile]bool) error {
 	if !l.staged(epoch) {
 		return l.Trash(dir)
 	}
@@ -77,7 +72,7 @@ func (l *Ledger) sweepFenced(dir string, epoch uint64, named map[stagedFile]bool
 			return err
 		}
 		for _, f := range files {
-			if named[stagedFile{epoch, f.Name}] {
+			if named[StagedFile{epoch, f.Name}] {
 				continue
 			}
 			if err := l.Trash(path.Join(sub, f.Name)); err != nil {

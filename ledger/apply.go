@@ -195,6 +195,9 @@ func (a *application) checkpoint() error {
 			return err
 		}
 	}
+	if err := a.checkBundles(c.Parts); err != nil {
+		return err
+	}
 	s.PartFiles += int64(len(c.Parts))
 	s.Checkpoint, s.Watermark = c.Number, c.Watermark
 	s.InputEnded, s.Complete = c.InputEnded, c.Complete // more input takes the end back
@@ -287,6 +290,8 @@ func (a *application) checkUnit(u *Unit, taken map[string]string) error {
 		return a.refuse("unit %s is planned as published", u.ID)
 	case u.Mode == ModePublish && len(u.Inputs) != 1:
 		return a.refuse("unit %s is to publish %d inputs as they are", u.ID, len(u.Inputs))
+	case u.Mode == ModePublish && a.bundled(u.Inputs[0]):
+		return a.refuse("unit %s is to publish part %s as it is, which shares its file with others", u.ID, u.Inputs[0])
 	}
 	var rows int64
 	for _, in := range u.Inputs {
@@ -353,6 +358,8 @@ func (a *application) checkPublished(u *Unit, f *Published) error {
 		return a.refuse("unit %s is published as %q, its target is %q", u.ID, f.Path, path)
 	case f.Mode == ModePublish && len(u.Inputs) != 1:
 		return a.refuse("unit %s: %d inputs are published as they are", u.ID, len(u.Inputs))
+	case f.Mode == ModePublish && a.bundled(u.Inputs[0]):
+		return a.refuse("unit %s: part %s is published as it is and shares its file with others", u.ID, u.Inputs[0])
 	case f.Rows != u.Rows:
 		return a.refuse("unit %s is published with %d rows, it has %d", u.ID, f.Rows, u.Rows)
 	case !SameLeaves(f.Leaves, u.Inputs):

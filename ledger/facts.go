@@ -56,7 +56,10 @@ type Range struct {
 	Sum
 }
 
-// Part is a part file named by a checkpoint: durable and hidden.
+// Part is a part file named by a checkpoint: durable and hidden. It is a whole
+// Parquet file; with Bundle set it shares the file Name with other parts, of
+// any partition and the same checkpoint, and is the bytes [Offset,
+// Offset+Bytes) of it: a slice.
 type Part struct {
 	ID         string `json:"id"` // leaf id: 16 hex digits, unique for ever
 	Table      string `json:"table,omitempty"`
@@ -65,6 +68,8 @@ type Part struct {
 	Name       string `json:"name"`      // file name in that directory
 	Rows       int64  `json:"rows"`
 	Bytes      int64  `json:"bytes"`
+	Bundle     bool   `json:"bundle,omitempty"`
+	Offset     int64  `json:"offset,omitempty"`
 	MinTime    int64  `json:"min_time,omitempty"` // event time, microseconds
 	MaxTime    int64  `json:"max_time,omitempty"`
 	FirstWrite int64  `json:"first_write"`      // wall clock of its oldest row, microseconds
@@ -72,6 +77,9 @@ type Part struct {
 	Schema     string `json:"schema"`
 	Codec      string `json:"codec"`
 	Full       bool   `json:"full,omitempty"` // has at least one full-size row group
+	// Final: it has the encoding of a published file throughout, and may become
+	// one as it is. Parts of old logs do not say so and are rewritten.
+	Final      bool   `json:"final,omitempty"`
 	Checkpoint uint64 `json:"checkpoint"`
 	// Sources is what the part holds of each source partition.
 	Sources map[string]Range `json:"sources"`

@@ -215,6 +215,20 @@ func TestLostLog(t *testing.T) {
 	refused(t, fsys, w.options(fsys), fault.Halt, ".hivesink/log is gone", ".part")
 }
 
+// TestLostLogWithBundles: nor are bundles.
+func TestLostLogWithBundles(t *testing.T) {
+	fsys := memfs.New()
+	w := newWorld()
+	l := mustOpen(t, w.options(fsys))
+	if err := storage.WriteFile(fsys, l.Staging()+"/00ff.bundle", []byte("rows")); err != nil {
+		t.Fatal(err)
+	}
+	if err := storage.RemoveAll(fsys, logDir(testTable)); err != nil {
+		t.Fatal(err)
+	}
+	refused(t, fsys, w.options(fsys), fault.Halt, ".hivesink/log is gone", "00ff.bundle")
+}
+
 func TestReadNoTable(t *testing.T) {
 	for _, err := range []error{
 		func() error { _, err := Read(memfs.New(), testTable); return err }(),

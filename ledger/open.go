@@ -175,7 +175,8 @@ func (l *Ledger) admitNew() error {
 		return storage.Classify(fmt.Errorf("look for foreign files: %w", err))
 	}
 	err = storage.Walk(l.o.FS, metaDir(l.o.Table), func(name string, _ storage.Info) error {
-		if _, ok := layout.ParseStagedPart(path.Base(name)); !ok {
+		_, part := layout.ParseStagedPart(path.Base(name))
+		if _, bundle := layout.ParseStagedBundle(path.Base(name)); !part && !bundle {
 			return nil
 		}
 		return fault.New(fault.Halt, "restore the log from a copy of the table, or remove the directory to give up the rows in it",

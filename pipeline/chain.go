@@ -40,6 +40,7 @@ type chain struct {
 	mu    sync.Mutex // guards lanes: writers are opened beside the chain
 	lanes []*writer.Lane
 
+	bundles   bundles
 	submitted map[string]int // unit id → attempts so far
 	deleted   []string       // units whose inputs are gone, not yet noted
 	stats     *Stats
@@ -84,6 +85,9 @@ func (c *chain) checkpoint(ctx context.Context, ended, complete bool) error {
 	}
 	if err := c.append(&ledger.Record{Checkpoint: cp}); err != nil {
 		return fmt.Errorf("append checkpoint %d: %w", cp.Number, err)
+	}
+	for i := range cp.Parts {
+		c.bundles.add(&cp.Parts[i])
 	}
 	c.stats.Checkpoints.Add(1)
 	c.stats.PartFiles.Add(int64(len(parts)))
@@ -307,6 +311,11 @@ func (c *chain) notePublished(facts []ledger.Published) error {
 		return fmt.Errorf("note %d published files: %w", len(facts), err)
 	}
 	for i := range facts {
+		if u := c.log.State().Units[facts[i].Unit]; u != nil {
+			c.bundles.published(c.log.State(), u)
+		}
+	}
+	for i := range facts {
 		f := &facts[i]
 		c.stats.PublishedFiles.Add(1)
 		c.stats.PublishedRows.Add(f.Rows)
@@ -322,20 +331,22 @@ func (c *chain) notePublished(facts []ledger.Published) error {
 }
 
 // deleteInputs deletes the inputs of a published unit; the next record notes
-// it.
+// it. A bundle goes with the last of its parts.
 func (c *chain) deleteInputs(u *ledger.Unit) error {
 	for _, id := range u.Inputs {
 		part := c.log.State().Parts[id]
-		if part == nil {
+		if part == nil || !c.bundles.spent(part) {
 			continue
 		}
 		where, err := c.log.Locate(part.Epoch, part.Name)
 		if errors.Is(err, storage.ErrNotExist) {
+			c.bundles.deleted(part)
 			continue // deleted before a crash
 		}
 		if err == nil {
 			err = c.log.Trash(where)
 		}
+		c.bundles.deleted(part)
 		if err != nil && !errors.Is(err, storage.ErrNotExist) {
 			return storage.Classify(fmt.Errorf("delete input %s of unit %s: %w", id, u.ID, err))
 		}

@@ -279,7 +279,7 @@ func (s *sim) checkDone(t testing.TB, fs storage.FS) {
 func checkStaging(t testing.TB, fs storage.FS) {
 	t.Helper()
 	err := storage.Walk(fs, path.Join(simTable, layout.MetaDir), func(name string, info storage.Info) error {
-		if !info.Dir && (strings.HasSuffix(name, ".part") || strings.HasSuffix(name, ".target")) {
+		if !info.Dir && (strings.HasSuffix(name, ".part") || strings.HasSuffix(name, ".bundle") || strings.HasSuffix(name, ".target")) {
 			return fmt.Errorf("hidden data file left: %s", name)
 		}
 		return nil

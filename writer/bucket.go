@@ -179,9 +179,29 @@ func (o *Options) closePart(b *bucket) (*ledger.Part, error) {
 		return nil, err
 	}
 	p := b.part
+	out, meta, err := o.describe(b, p.id, p.key)
+	if err != nil {
+		return nil, err
+	}
+	out.Name, out.Full, out.Final = layout.StagedPart(p.id), full, !p.key.hidden
+	if out.Bytes, err = o.finish(p, meta, out.Rows); err != nil {
+		return nil, fmt.Errorf("close part %s of partition %q: %w", p.id, out.Partition, err)
+	}
+	b.clear()
+	return out, nil
+}
+
+// clear forgets the rows, which are in a closed part.
+func (b *bucket) clear() {
+	*b = bucket{target: b.target, partition: b.partition, cols: b.cols, charged: b.charged}
+}
+
+// describe is the fact of a part with all of the bucket's rows, but for where
+// its bytes are, and what its footer says (W4).
+func (o *Options) describe(b *bucket, id string, key parquetKey) (*ledger.Part, map[string]string, error) {
 	out := &ledger.Part{
-		ID: p.id, Table: b.table, Partition: b.path(), Epoch: o.Epoch, Name: layout.StagedPart(p.id),
-		Rows: b.rows, FirstWrite: b.firstWrite, Schema: b.schemaID, Codec: p.key.codec, Full: full,
+		ID: id, Table: b.table, Partition: b.path(), Epoch: o.Epoch,
+		Rows: b.rows, FirstWrite: b.firstWrite, Schema: b.schemaID, Codec: key.codec,
 		Sources: make(map[string]ledger.Range, len(b.sources)),
 	}
 	if b.timed {
@@ -194,15 +214,8 @@ func (o *Options) closePart(b *bucket) (*ledger.Part, error) {
 		out.Sources[name] = *r
 	}
 	meta, err := (&ledger.Footer{Pipeline: o.Pipeline, TableID: o.TableID, Epoch: o.Epoch, Table: b.table,
-		Partition: out.Partition, Leaves: []string{p.id}, Sources: out.Sources}).Encode()
-	if err != nil {
-		return nil, err
-	}
-	if out.Bytes, err = o.finish(p, meta, out.Rows); err != nil {
-		return nil, fmt.Errorf("close part %s of partition %q: %w", p.id, out.Partition, err)
-	}
-	*b = bucket{target: b.target, partition: b.partition, cols: b.cols, charged: b.charged}
-	return out, nil
+		Partition: out.Partition, Leaves: []string{id}, Sources: out.Sources}).Encode()
+	return out, meta, err
 }
 
 // finish makes a part's bytes durable (W3, W4). A failed sync condemns the
@@ -212,15 +225,7 @@ func (o *Options) finish(p *openPart, meta map[string]string, rows int64) (int64
 	if err == nil && info.Rows != rows {
 		err = fmt.Errorf("the file has %d rows, %d were written", info.Rows, rows)
 	}
-	if err == nil {
-		err = p.buf.Flush()
-	}
-	if err == nil {
-		err = p.file.Sync()
-	}
-	if cerr := p.file.Close(); err == nil {
-		err = cerr
-	}
+	err = p.seal(err)
 	if p.kept {
 		o.Budget.closed()
 		p.kept = false
@@ -230,6 +235,21 @@ func (o *Options) finish(p *openPart, meta map[string]string, rows int64) (int64
 	}
 	o.idle(p)
 	return info.Bytes, nil
+}
+
+// seal makes the file durable, unless something has gone wrong before, and
+// closes it in any case.
+func (p *openPart) seal(err error) error {
+	if err == nil {
+		err = p.buf.Flush()
+	}
+	if err == nil {
+		err = p.file.Sync()
+	}
+	if cerr := p.file.Close(); err == nil {
+		err = cerr
+	}
+	return err
 }
 
 // encoder takes an idle encoder or makes one.

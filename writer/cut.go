@@ -74,10 +74,18 @@ func Flush(ctx context.Context, cuts []*Cut, parallelism int) ([]ledger.Part, er
 		parts = append(parts, c.parts...)
 		todo = append(todo, c.buckets...)
 	}
-	closed := make([]*ledger.Part, len(todo))
+	alone, bundles := o.share(todo, parallelism)
+	closed := make([]*ledger.Part, len(alone))
+	bundled := make([][]ledger.Part, len(bundles))
 	g, gctx := errgroup.WithContext(ctx)
 	g.SetLimit(max(1, parallelism))
-	for i, b := range todo {
+	for i, some := range bundles {
+		g.Go(func() (err error) {
+			bundled[i], err = o.closeBundle(gctx, some)
+			return err
+		})
+	}
+	for i, b := range alone {
 		g.Go(func() error {
 			if err := gctx.Err(); err != nil {
 				return err
@@ -95,6 +103,9 @@ func Flush(ctx context.Context, cuts []*Cut, parallelism int) ([]ledger.Part, er
 		if p != nil {
 			parts = append(parts, *p)
 		}
+	}
+	for _, some := range bundled {
+		parts = append(parts, some...)
 	}
 	if len(parts) > 0 {
 		if err := o.FS.SyncDir(o.Staging); err != nil {

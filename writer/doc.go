@@ -7,7 +7,9 @@
 // full row group goes to the bucket's part file at once, the rest when the
 // part is closed: by the rolling policy, under memory pressure, when too many
 // files are open, or by a checkpoint, which closes every part (Parquet cannot
-// be resumed). A part lies in the owner's staging directory, outside every
+// be resumed). The small buckets that are closed together share a file, a
+// bundle (bundle.go), in which each part is a whole Parquet file of its own. A
+// part lies in the owner's staging directory, outside every
 // partition directory, and its name does not end in ".parquet".
 //
 // Invariants:
@@ -20,11 +22,14 @@
 //     parts hold.
 //   - W3: a part handed out by Cut.Flush is durable: synced, closed, and its
 //     directory entry synced.
-//   - W4: a closed part is a whole Parquet file whose footer says what it holds
-//     of which source partition (ledger.Footer).
+//   - W4: a closed part is a whole Parquet file, or such a file's bytes within
+//     a bundle, whose footer says what it holds of which source partition
+//     (ledger.Footer).
 //   - W5: buffered bytes stay within the budget plus one batch per lane; open
 //     part files stay within limits.open_files. What must go is closed as a
 //     whole part, never dropped.
+//   - W6: a bundle holds parts of one schema in the hidden encoding only, end to
+//     end, and of one cut: none of them can be published as it is.
 //
 // Crash story: a part that no checkpoint record names is garbage in the staging
 // directory of a former epoch, and the next owner removes it; the positions in

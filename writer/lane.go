@@ -364,6 +364,24 @@ func (l *Lane) roll(b *bucket) error {
 	return nil
 }
 
+// rollAll closes the parts of several buckets.
+func (l *Lane) rollAll(list []*bucket) error {
+	alone, bundles := l.o.share(list, 1)
+	for _, some := range bundles {
+		parts, err := l.o.closeBundle(context.Background(), some)
+		if err != nil {
+			return err
+		}
+		l.closed = append(l.closed, parts...)
+	}
+	for _, b := range alone {
+		if err := l.roll(b); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // makeRoom keeps the memory budget (W5): first by closing this lane's largest
 // parts, then by waiting for a cut's parts to be written.
 func (l *Lane) makeRoom(ctx context.Context) error {
@@ -394,7 +412,18 @@ func (l *Lane) rollLargest() (bool, error) {
 	if largest == nil {
 		return false, nil
 	}
-	if err := l.roll(largest); err != nil {
+	// When there is nothing but small ones, one after the other would be as many
+	// files; all of them are few.
+	list := []*bucket{largest}
+	if l.o.small(largest) {
+		list = list[:0]
+		for _, b := range l.live {
+			if b.rows > 0 {
+				list = append(list, b)
+			}
+		}
+	}
+	if err := l.rollAll(list); err != nil {
 		l.broken = err
 		return false, err
 	}
@@ -409,20 +438,22 @@ func (l *Lane) Tick(now int64) (next int64, err error) {
 	if l.broken != nil {
 		return 0, l.broken
 	}
+	var expired []*bucket
 	for _, b := range l.live {
 		if b.rows == 0 {
 			continue
 		}
 		if _, due := l.o.Rolling.Due(b.age(), now); due {
-			if err := l.roll(b); err != nil {
-				l.broken = err
-				return 0, err
-			}
+			expired = append(expired, b)
 			continue
 		}
 		if n := l.o.Rolling.Next(b.age()); n != 0 && (next == 0 || n < next) {
 			next = n
 		}
+	}
+	if err := l.rollAll(expired); err != nil {
+		l.broken = err
+		return 0, err
 	}
 	return next, nil
 }

@@ -120,6 +120,12 @@ func ids(t testing.TB, fs storage.FS, p ledger.Part) []int64 {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if p.Bundle {
+		data = data[p.Offset : p.Offset+p.Bytes]
+	}
+	if int64(len(data)) != p.Bytes {
+		t.Fatalf("%d bytes of %+v", len(data), p)
+	}
 	f, err := parquetfile.Open(bytes.NewReader(data), int64(len(data)))
 	if err != nil {
 		t.Fatal(err)

@@ -312,7 +312,7 @@ func (tb *table) files() []string {
 func (tb *table) hiddenData() (out []string) {
 	tb.t.Helper()
 	err := filepath.WalkDir(filepath.Join(tb.root, layout.MetaDir), func(name string, d fs.DirEntry, err error) error {
-		if ext := filepath.Ext(name); err == nil && (ext == ".part" || ext == ".target") {
+		if ext := filepath.Ext(name); err == nil && (ext == ".part" || ext == ".bundle" || ext == ".target") {
 			out = append(out, name)
 		}
 		return err

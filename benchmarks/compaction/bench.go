@@ -36,12 +36,15 @@ const (
 	modeCopy       = "copy"
 	modeMerge      = "merge"
 	modeRewrite    = "rewrite"
+	modeCommand    = "hivesink compact"
 )
 
 var allModes = []mode{
 	{name: modePlain, cheap: true},
 	{name: modeCopy, ours: true, cheap: true},
+	{name: modeMerge, ours: true},
 	{name: modeRewrite, ours: true},
+	{name: modeCommand},
 	{name: modeRows},
 	{name: modeDuck1, threads: 1},
 	{name: modeDuck2, threads: 2},
@@ -49,9 +52,11 @@ var allModes = []mode{
 }
 
 // modesOf are the modes that can do a scenario's work: copying changes no
-// codec.
+// codec, and the command is for tables at rest.
 func modesOf(s scenario) []mode {
-	return slices.DeleteFunc(slices.Clone(allModes), func(m mode) bool { return m.name == modeCopy && s.From != s.To })
+	return slices.DeleteFunc(slices.Clone(allModes), func(m mode) bool {
+		return m.name == modeCopy && s.From != s.To || m.name == modeCommand && s.Writer == byParts
+	})
 }
 
 // child is the name of the job that does it.
@@ -101,7 +106,7 @@ func (b *bench) scenario(ctx context.Context, s scenario) (result, error) {
 				times = 0 // thousands of syncs: once is enough
 			}
 			for range times {
-				o, err := b.once(ctx, dir, m, j)
+				o, err := b.once(ctx, dir, m, s, j)
 				if err != nil {
 					return result{}, fmt.Errorf("%s, round %d: %w", m.name, round+1, err)
 				}
@@ -154,13 +159,16 @@ func (b *bench) inputs(ctx context.Context, s scenario, dir string) (targets [][
 
 // once runs a mode. Its outputs lie in a directory of the mode and stay until
 // it runs again.
-func (b *bench) once(ctx context.Context, dir string, m mode, j job) (outcome, error) {
+func (b *bench) once(ctx context.Context, dir string, m mode, s scenario, j job) (outcome, error) {
 	j.Dir = filepath.Join(dir, strings.ReplaceAll(m.name, " ", "-"))
 	if err := os.RemoveAll(j.Dir); err != nil {
 		return outcome{}, err
 	}
 	if err := os.Mkdir(j.Dir, 0o755); err != nil {
 		return outcome{}, err
+	}
+	if m.name == modeCommand {
+		return b.compactCommand(ctx, j.Dir, s, j.Inputs)
 	}
 	j.Mode, j.Threads = m.child(), m.threads
 	argv := b.self
@@ -219,7 +227,7 @@ func (b *bench) profiles(ctx context.Context, dir string, s scenario, j job) err
 			continue
 		}
 		j.Profile = filepath.Join(b.o.profile, s.Name+"-"+m.name+".pprof")
-		if _, err := b.once(ctx, dir, m, j); err != nil {
+		if _, err := b.once(ctx, dir, m, s, j); err != nil {
 			return fmt.Errorf("profile %s: %w", m.name, err)
 		}
 	}

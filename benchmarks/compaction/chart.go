@@ -24,16 +24,16 @@ type marker struct{ mode, class, form string }
 
 var markers = []marker{
 	{modePlain, "plain", "ring"}, {modeCopy, "copy", "disc"}, {modeMerge, "merge", "diamond"},
-	{modeRewrite, "rewrite", "square"}, {modeRows, "rows", "triangle"},
+	{modeRewrite, "rewrite", "square"}, {modeCommand, "command", "cross"}, {modeRows, "rows", "triangle"},
 }
 
 const chartStyle = `
   .paper{fill:#fff} text{fill:#1f2328;font:12px system-ui,-apple-system,"Segoe UI",Helvetica,Arial,sans-serif}
   .title{font-size:15px;font-weight:600} .muted{fill:#59636e} .grid{stroke:#d1d9e0} .one{stroke:#59636e;stroke-dasharray:4 3}
-  .plain{fill:none;stroke:#59636e;stroke-width:1.6} .copy{fill:#8250df} .merge{fill:#0969da} .rewrite{fill:#bc4c00} .rows{fill:#818b98}
+  .plain{fill:none;stroke:#59636e;stroke-width:1.6} .copy{fill:#8250df} .merge{fill:#0969da} .rewrite{fill:#bc4c00} .rows{fill:#818b98} .command{fill:none;stroke:#1a7f37;stroke-width:2}
   @media (prefers-color-scheme:dark){
   .paper{fill:#0d1117} text{fill:#f0f6fc} .muted{fill:#9198a1} .grid{stroke:#3d444d} .one{stroke:#9198a1}
-  .plain{stroke:#9198a1} .copy{fill:#ab7df8} .merge{fill:#4493f8} .rewrite{fill:#f0883e} .rows{fill:#656c76}}
+  .plain{stroke:#9198a1} .copy{fill:#ab7df8} .merge{fill:#4493f8} .rewrite{fill:#f0883e} .rows{fill:#656c76} .command{stroke:#3fb950}}
 `
 
 // chart draws every scenario's rows per CPU second, with DuckDB's as 1, on a
@@ -109,6 +109,8 @@ func (m marker) draw(b *bytes.Buffer, x, y float64) {
 		fmt.Fprintf(b, `<rect class="%s" x="%.1f" y="%.1f" width="9" height="9"/>`, m.class, x-4.5, y-4.5)
 	case "diamond":
 		fmt.Fprintf(b, `<path class="%s" d="M%.1f %.1fl6 6-6 6-6-6z"/>`, m.class, x, y-6)
+	case "cross":
+		fmt.Fprintf(b, `<path class="%s" d="M%.1f %.1fl9 9m0-9l-9 9"/>`, m.class, x-4.5, y-4.5)
 	case "triangle":
 		fmt.Fprintf(b, `<path class="%s" d="M%.1f %.1fl5.5 9.5h-11z"/>`, m.class, x, y-5.5)
 	}

@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -89,14 +90,7 @@ func child() error {
 		return fmt.Errorf("%s: %w", j.Mode, err)
 	}
 	if j.Profile != "" {
-		f, err := os.Create(j.Profile)
-		if err != nil {
-			return err
-		}
-		defer f.Close()
-		if err := pprof.StartCPUProfile(f); err != nil {
-			return err
-		}
+		return profile(j.Profile, prepared)
 	}
 	var o outcome
 	// The start of the process is not the work.
@@ -106,10 +100,33 @@ func child() error {
 		return fmt.Errorf("%s: %w", j.Mode, err)
 	}
 	o.Seconds, o.CPUSeconds, o.Written = time.Since(start).Seconds(), cpuSeconds()-cpu, bytesWritten()-written
-	pprof.StopCPUProfile()
 	o.PeakRSSMB = peakRSS()
 	return json.NewEncoder(os.Stdout).Encode(o)
 }
+
+// profile repeats the work until there are samples enough.
+func profile(name string, work func(*outcome) error) error {
+	f, err := os.Create(name)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if err := pprof.StartCPUProfile(f); err != nil {
+		return err
+	}
+	var o outcome
+	for cpu := cpuSeconds(); cpuSeconds()-cpu < profileSeconds; {
+		o = outcome{}
+		if err := work(&o); err != nil {
+			return err
+		}
+	}
+	pprof.StopCPUProfile()
+	return cmp.Or(json.NewEncoder(os.Stdout).Encode(o), f.Close())
+}
+
+// profileSeconds of CPU give some hundred samples.
+const profileSeconds = 3
 
 func cpuSeconds() float64 {
 	var u syscall.Rusage

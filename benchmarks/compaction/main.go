@@ -1,24 +1,28 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"flag"
 	"fmt"
 	"os"
+	"os/exec"
 	"os/signal"
 	"path/filepath"
 	"regexp"
 	"runtime"
+	"slices"
 	"syscall"
 )
 
 type options struct {
-	rounds              int
-	dir, python         string
-	out, chart, profile string
-	scenario            *regexp.Regexp
-	short, check, list  bool
+	rounds             int
+	dir, python        string
+	binary             string
+	out, profile       string
+	scenario           *regexp.Regexp
+	short, check, list bool
 }
 
 // errMissed says that a target of -check does not hold; which was printed.
@@ -32,8 +36,9 @@ func main() {
 	flag.IntVar(&o.rounds, "rounds", 3, "rounds, in each of which every mode runs once; medians are kept")
 	flag.StringVar(&o.dir, "dir", "", "directory to work in (default: a temporary one); 2 GB")
 	flag.StringVar(&o.python, "python", ".venv/bin/python", "Python with the packages of test/readers/requirements.txt")
+	flag.StringVar(&o.binary, "hivesink", "bin/hivesink", "the program whose compact command is measured")
 	flag.StringVar(&o.out, "out", "benchmarks/results", "directory of compaction.json and compaction.svg; empty: nowhere")
-	flag.StringVar(&o.profile, "profile", "", "directory for a CPU profile of each mode, of one round more; empty: none")
+	flag.StringVar(&o.profile, "profile", "", "directory for a CPU profile of each mode, taken after the rounds; empty: none")
 	only := flag.String("scenario", "", "run the scenarios whose names match; nothing is kept unless -out is given")
 	flag.BoolVar(&o.short, "short", false, "an eighth of the files, one round; nothing is kept unless -out is given")
 	flag.BoolVar(&o.check, "check", false, "exit with 1 when a target is missed")
@@ -91,6 +96,10 @@ func run(ctx context.Context, o options) error {
 	r := results{Rounds: o.rounds, Short: o.short, CPUs: runtime.NumCPU(), Go: runtime.Version()}
 	if r.Start, err = b.start(ctx); err != nil {
 		return fmt.Errorf("%w\nrun from the top of the tree; `make integration` makes the Python environment", err)
+	}
+	if out, err := exec.CommandContext(ctx, o.binary, "compact", "--help").CombinedOutput(); err != nil {
+		fmt.Printf("%s compact is left out: %v: %s\n", o.binary, err, bytes.TrimSpace(out))
+		allModes = slices.DeleteFunc(allModes, func(m mode) bool { return m.name == modeCommand })
 	}
 	for _, s := range scenarios {
 		if !o.scenario.MatchString(s.Name) {

@@ -20,6 +20,7 @@ var modes = map[string]func(job) (func(*outcome) error, error){
 	"plain-files": plainCopyFiles,
 	"rows":        rewriteByRows,
 	"copy":        joinBy(parquetfile.Copy),
+	"merge":       joinBy(parquetfile.Merge),
 	"rewrite":     rewrite,
 }
 

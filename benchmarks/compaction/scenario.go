@@ -21,8 +21,9 @@ type scenario struct {
 	From      string `json:"codec_in"`
 	To        string `json:"codec_out"`
 
-	class  string // whose target of merge holds: see targets.go
-	growth bool   // peak memory is compared with that of a quarter of the inputs
+	class   string // whose target of merge holds: see targets.go
+	command bool   // the target of the whole command holds
+	growth  bool   // peak memory is compared with that of a quarter of the inputs
 }
 
 // Classes of targets.
@@ -47,7 +48,7 @@ var scenarios = []scenario{
 	{Name: "high", Why: "no value twice", Shape: "high",
 		Writer: byTable, Files: 200, Groups: 1, GroupRows: 5000, Targets: 4, From: "zstd", To: "zstd"},
 	{Name: "pyarrow", Why: "a thousand PyArrow files in ten partitions: dictionaries in every column", Shape: "clicks",
-		Writer: byPyArrow, Files: 1000, Groups: 1, GroupRows: 5000, Targets: 10, From: "snappy", To: "snappy", class: mergeSmall},
+		Writer: byPyArrow, Files: 1000, Groups: 1, GroupRows: 5000, Targets: 10, From: "snappy", To: "snappy", class: mergeSmall, command: true},
 	{Name: "pyarrow-medium", Why: "PyArrow, row groups of 50,000 rows", Shape: "clicks",
 		Writer: byPyArrow, Files: 24, Groups: 1, GroupRows: 50_000, Targets: 2, From: "snappy", To: "snappy", class: mergeSixfold},
 	{Name: "pyarrow-low", Why: "PyArrow, few different values", Shape: "low",

@@ -47,6 +47,10 @@ func checks(all []result) []check {
 			out = append(out, atLeast(r.Name, "rewrite: speed of parquet-go rows", f.OfRows, 1.5),
 				atLeast(r.Name, "rewrite: speed of DuckDB", f.OfDuckDB, 1))
 		}
+		if f, ok := r.Modes[modeCommand]; ok && r.command {
+			out = append(out, atMost(r.Name, "hivesink compact: wall time of a plain copy", f.WallOfPlain, 3),
+				atLeast(r.Name, "hivesink compact: speed of DuckDB", f.OfDuckDB, 2.5))
+		}
 		for _, m := range allModes {
 			f := r.Modes[m.name]
 			if r.Files >= manyFiles && m.ours && f.Counted {

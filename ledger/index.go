@@ -40,7 +40,7 @@ const (
 	prefPartition = "partition/"
 	prefReplace   = "replacement/"
 
-	transactionKeys  = 256
+	transactionKeys  = 2048
 	transactionBytes = 512 << 10 // well below what Badger takes with its small memtable
 )
 

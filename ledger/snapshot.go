@@ -27,8 +27,8 @@ const (
 	// so many records, snapshots of a table with many partitions would cost
 	// more than all else; so they also wait until the records amount to a part
 	// of the last one, though not for ever: whoever reads the log reads those.
-	snapshotShare = 2  // of the last snapshot's bytes
-	snapshotWaits = 16 // times SnapshotEvery
+	snapshotShare = 2 // of the last snapshot's bytes
+	snapshotWaits = 8 // times SnapshotEvery
 	smallSnapshot = 64 << 10
 )
 

@@ -4,7 +4,7 @@ PYTHON  ?= python3
 VENV    := .venv
 export CGO_ENABLED = 0
 
-.PHONY: help build demo test race lint integration bench-ingest bench-compaction bench-partitions bench-peers fuzz clean
+.PHONY: help build demo test race lint integration bench-ingest bench-compaction bench-partitions bench-growth bench-peers fuzz clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 20
@@ -50,6 +50,9 @@ bench-partitions: ## 10,000 open partitions: checkpoints, memory, files
 	$(GO) run ./benchmarks/partitions -out benchmarks/results/partitions.json
 
 ROWS ?= 5000000
+bench-growth: build ## tables with up to a million files in their past; how fast the binary starts
+	$(GO) run ./benchmarks/growth -json benchmarks/results/growth.json $(ARGS)
+
 bench-peers: build ## beside Flink, Spark, Polars and DuckDB (ROWS=5000000, ARGS=--no-crash)
 	$(PYTHON) benchmarks/peers/peers.py --rows $(ROWS) $(ARGS)
 

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/hivesink/hivesink/internal/fault"
@@ -23,10 +24,12 @@ import (
 // some transactions were made has entities that do not match the digest.
 type index struct {
 	store   kv.Store
+	keys    int               // at most, in one transaction
 	rebuild bool              // the store holds nothing of use
 	pending map[string]bool   // keys that differ from the store
 	hashes  map[string]uint64 // of what the store holds, by key
 	digest  uint64            // their sum
+	hash    hasher
 
 	err    error // the last write did not work
 	broken bool  // nothing more is written
@@ -52,15 +55,20 @@ type head struct {
 	State   State  `json:"state"`
 }
 
-func newIndex(store kv.Store) *index {
-	return &index{store: store, rebuild: true, pending: make(map[string]bool), hashes: make(map[string]uint64)}
+func newIndex(store kv.Store, keys int) *index {
+	return &index{store: store, keys: keys, rebuild: true, pending: make(map[string]bool), hashes: make(map[string]uint64)}
 }
 
-func hashEntity(key string, value []byte) uint64 {
-	h := sha256.New()
-	fmt.Fprintf(h, "%d:%s", len(key), key)
-	h.Write(value)
-	return binary.LittleEndian.Uint64(h.Sum(nil))
+// hasher hashes entities; its buffer is reused.
+type hasher struct{ buf []byte }
+
+func (h *hasher) entity(key string, value []byte) uint64 {
+	h.buf = strconv.AppendInt(h.buf[:0], int64(len(key)), 10)
+	h.buf = append(h.buf, ':')
+	h.buf = append(h.buf, key...)
+	h.buf = append(h.buf, value...)
+	sum := sha256.Sum256(h.buf)
+	return binary.LittleEndian.Uint64(sum[:])
 }
 
 // load returns the indexed state when it is this log's: whole, and its last
@@ -114,7 +122,7 @@ func scan[T any](x *index, r kv.Reader, prefix string, into map[string]*T) error
 			return err
 		}
 		into[strings.TrimPrefix(key, prefix)] = v
-		sum := hashEntity(key, value)
+		sum := x.hash.entity(key, value)
 		x.hashes[key] = sum
 		x.digest += sum
 		return nil
@@ -199,7 +207,7 @@ func (x *index) empty() error {
 	if err != nil {
 		return err
 	}
-	for some := range slices.Chunk(keys, transactionKeys) {
+	for some := range slices.Chunk(keys, x.keys) {
 		err := x.store.Update(func(w kv.Writer) error {
 			for _, key := range some {
 				if err := w.Delete(key); err != nil {
@@ -231,7 +239,7 @@ func (x *index) cut(keys []string, st *State) (batch, error) {
 	b := batch{digest: x.digest}
 	size := 0
 	for _, key := range keys {
-		if len(b.keys) == transactionKeys || size > transactionBytes {
+		if len(b.keys) == x.keys || size > transactionBytes {
 			break
 		}
 		value, err := st.entity(key)
@@ -240,7 +248,7 @@ func (x *index) cut(keys []string, st *State) (batch, error) {
 		}
 		var sum uint64
 		if value != nil {
-			sum = hashEntity(key, value)
+			sum = x.hash.entity(key, value)
 		}
 		b.keys, b.values, b.sums = append(b.keys, key), append(b.values, value), append(b.sums, sum)
 		b.digest += sum - x.hashes[key]

@@ -17,7 +17,7 @@ import (
 
 // indexed is what an index holds, nil when it is of no use for the log.
 func indexed(fsys storage.FS, store kv.Store) *State {
-	return newIndex(store).load(fsys, testTable)
+	return newIndex(store, transactionKeys).load(fsys, testTable)
 }
 
 // reopened opens with an index and wants the state that the log alone gives,
@@ -110,6 +110,7 @@ func TestIndexIsUsed(t *testing.T) {
 	}
 	reads := func(x kv.Store) int {
 		fsys := faultfs.New(disk.Kill())
+		o.indexKeys = transactionKeys
 		l := &Ledger{o: o}
 		l.o.FS, l.o.Index = fsys, x
 		if err := l.inspect(); err != nil {
@@ -129,14 +130,14 @@ func TestIndexCrash(t *testing.T) {
 	run := func(store *kv.Mem) *memfs.FS {
 		disk, w := memfs.New(), newWorld()
 		o := w.options(disk)
-		o.Index = store
+		o.Index, o.indexKeys = store, 100
 		l := mustOpen(t, o)
 		s := &script{l: l, fsys: disk}
 		if err := s.run(0, 4, nil); err != nil {
 			t.Fatal(err)
 		}
 		many := &Checkpoint{Number: l.State().Checkpoint + 1, Sources: map[string]Source{}}
-		for i := range 2*transactionKeys + 10 {
+		for i := range 2*o.indexKeys + 10 {
 			many.Sources[fmt.Sprintf("file %d", i)] = Source{Position: "1"}
 		}
 		mustAppend(t, l, &Record{Checkpoint: many})

@@ -42,6 +42,8 @@ type Options struct {
 	// Background: snapshots are made beside Append, which does not wait for
 	// them. FS, Now and Random must then be safe for concurrent use.
 	Background bool
+
+	indexKeys int // in one transaction of the index; default transactionKeys
 }
 
 const (
@@ -61,6 +63,9 @@ func (o *Options) defaults() error {
 	}
 	if o.History <= 0 {
 		o.History = defaultHistory
+	}
+	if o.indexKeys <= 0 {
+		o.indexKeys = transactionKeys
 	}
 	if o.SnapshotEvery <= 0 {
 		o.SnapshotEvery = defaultSnapshotEvery
@@ -116,7 +121,7 @@ func Open(ctx context.Context, o Options) (*Ledger, error) {
 // against us; then it makes the directories of a new table.
 func (l *Ledger) inspect() error {
 	if l.o.Index != nil {
-		l.index = newIndex(l.o.Index)
+		l.index = newIndex(l.o.Index, l.o.indexKeys)
 		l.st = l.index.load(l.o.FS, l.o.Table)
 	}
 	if err := l.readOn(); err != nil {

@@ -35,6 +35,10 @@ def command(bench, argv, env, moment):
     return {"killed_at_seconds": now, "again_seconds": again["seconds"]}
 
 
+def source_ended(cluster, job):
+    return cluster.state(job)["vertices"][0]["status"] == "FINISHED"
+
+
 def flink_job(bench, codec, interval, moment):
     """Kills the whole cluster. Moment: seconds after submission, or 'compacting': the source has ended, its files are being compacted."""
     values = systems.flink_values(bench, codec, interval, "out")
@@ -44,17 +48,16 @@ def flink_job(bench, codec, interval, moment):
         job = cluster.submit(values)
         began = time.monotonic()
         while True:
-            state = cluster.state(job)
-            if state["state"] == "FINISHED":
+            if flink.call(f"{cluster.rest}/jobs/{job}/status")["status"] == "FINISHED":
                 raise Ended()
             now = time.monotonic() - began
             if moment == "compacting":
-                reached = any(True for _ in tree.visible(bench.path("out"))) and state["vertices"][0]["status"] == "FINISHED"
+                reached = source_ended(cluster, job) and any(True for _ in tree.visible(bench.path("out")))
             else:
                 reached = now >= moment
             if reached:
                 break
-            time.sleep(0.02)
+            time.sleep(0.05)
     finally:
         cluster.kill()
     checkpoint = flink.last_checkpoint(values["STATE"])

@@ -73,10 +73,10 @@ class Results:
         self.bench, self.rows, self.runs = bench, rows, {}
 
     def add(self, system, codec, interval, measured, table):
-        run = measured | self.bench.contents(table) | {"load_after": os.getloadavg()[0]}
+        run = measured | self.bench.contents(table)
         self.runs.setdefault((system, codec, interval), []).append(run)
         print(f"  {system:22} {codec:6} {interval:8} {run['seconds']:6.1f} s {run['cpu_seconds']:6.1f} CPU s"
-              f" {run['peak_rss_mb']:6.0f} MB {run['files']:4} files  {'exact' if run['exact'] else 'NOT EXACT'}", flush=True)
+              f" {run['peak_rss_mb']:6.0f} MB {run['files']:4} files  others {run['others_share']:3.0%}  {'exact' if run['exact'] else 'NOT EXACT'}", flush=True)
 
     def medians(self):
         out = []
@@ -138,6 +138,7 @@ def main():
     p.add_argument("--days", type=int, default=10)
     p.add_argument("--rounds", type=int, default=3)
     p.add_argument("--threads", type=int, default=2)
+    p.add_argument("--patience", type=float, default=0, help="minutes to wait, before each run, until the machine is quiet")
     p.add_argument("--codecs", default="zstd", help="zstd, snappy or both")
     p.add_argument("--only", default=",".join(NAMES))
     p.add_argument("--no-crash", action="store_true")
@@ -158,23 +159,23 @@ def main():
     python = fetch.venv()
     home = fetch.flink() if "flink" in have else None
     data = prepare_input(args.rows, args.files, args.days)
-    bench = systems.Bench(data, os.path.join(fetch.HOME, "work"), python, java, home, args.threads)
+    bench = systems.Bench(data, os.path.join(fetch.HOME, "work"), python, java, home, args.threads, args.patience)
     rows = bench.count_input()
-    checked = tree.check()
+    checked = tree.check(os.path.join(fetch.HOME, "check"))
     print(f"measuring a known load: {checked}")
 
     results = Results(bench, rows)
-    load = os.getloadavg()[0]
     for n in range(args.rounds):
         for codec in args.codecs.split(","):
-            print(f"round {n + 1} of {args.rounds}, {codec}, load {os.getloadavg()[0]:.1f}")
+            print(f"round {n + 1} of {args.rounds}, {codec}")
             one_round(bench, results, codec, have)
     found = {} if args.no_crash else {"crashes": crashes(bench, results, args.codecs.split(",")[0], have)}
     bench.clean()
+    shares = [r["others_share"] for runs in results.runs.values() for r in runs]
     result = {"rows": rows, "bytes_in": sum(os.path.getsize(f) for f in glob.glob(f"{data}/*.ndjson")), "files_in": args.files,
               "partitions": len(bench.want), "threads": args.threads, "rounds": args.rounds, "machine": machine(),
-              "load_before": load, "load_after": os.getloadavg()[0],
               "versions": versions(python, line if java else None, have), "measuring_checked": checked,
+              "others_share_median": statistics.median(shares), "others_share_max": max(shares),
               "systems": results.medians()} | found
     os.makedirs(os.path.dirname(args.out), exist_ok=True)
     with open(args.out, "w") as f:

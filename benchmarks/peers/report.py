@@ -16,7 +16,7 @@ NOTES = """\
 How to read it:
 
 - CPU seconds are of the whole process tree, by the kernel; the driver measures
-  a known load first. Peak memory is the sum of resident sizes, five samples a
+  a known load first. Peak memory is the sum of resident sizes, four samples a
   second. First file: from launch (warm Flink: from submission) until a complete
   Parquet file is visible to a reader who lists directories. Exact: rows,
   distinct ids and a hash of all values, by partition, equal to the input's.
@@ -82,8 +82,8 @@ def about(result):
     lines = [f"{result['rows']:,} NDJSON records of 7 columns, {result['bytes_in'] / 1e6:.0f} MB in {result['files_in']} files, into Parquet "
              f"partitioned by {result['partitions']} dates; {result['threads']} threads; medians of {result['rounds']} interleaved rounds.",
              f"hivesink {v['hivesink']} ({v['go']}), {peers}, Python {v['python']}" + (f", Java: {v['java']}" if "java" in v else "") + ".",
-             f"Machine: {m['cores']} cores ({m['cpu']}), {m['memory_gib']} GiB, Linux {m['kernel']}; load average {result['load_before']:.1f} "
-             f"before the first round, {result['load_after']:.1f} after the last."]
+             f"Machine: {m['cores']} cores ({m['cpu']}), {m['memory_gib']} GiB, Linux {m['kernel']}. Other programs' share of it "
+             f"while a system ran: {result['others_share_median']:.0%} (median), {result['others_share_max']:.0%} at most."]
     if "flink_jars" in v:
         lines.append("Beside Flink's own jars: " + ", ".join(v["flink_jars"]) + ".")
     return lines

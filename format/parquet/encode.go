@@ -241,7 +241,13 @@ func (w *Writer) emit(meta *format.ColumnMetaData, header *format.PageHeader, bo
 		}
 		packed = w.packed
 	}
-	header.UncompressedPageSize = int32(len(body))
+	return w.emitPacked(meta, header, len(body), packed)
+}
+
+// emitPacked writes a page body that is compressed already; size is what it
+// was before.
+func (w *Writer) emitPacked(meta *format.ColumnMetaData, header *format.PageHeader, size int, packed []byte) error {
+	header.UncompressedPageSize = int32(size)
 	header.CompressedPageSize = int32(len(packed))
 	header.CRC = int32(crc32.ChecksumIEEE(packed))
 	w.head.Reset()
@@ -254,7 +260,7 @@ func (w *Writer) emit(meta *format.ColumnMetaData, header *format.PageHeader, bo
 	if _, err := w.out.Write(packed); err != nil {
 		return err
 	}
-	meta.TotalUncompressedSize += int64(w.head.Len() + len(body))
+	meta.TotalUncompressedSize += int64(w.head.Len() + size)
 	meta.TotalCompressedSize += int64(w.head.Len() + len(packed))
 	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"sync"
 
 	"github.com/parquet-go/parquet-go/compress"
 	"github.com/parquet-go/parquet-go/encoding/thrift"
@@ -116,13 +117,15 @@ type merger struct {
 	like    leaf // scratch
 	look    leaf // scratch
 	union
+	plain plainPage
 }
 
 type pendingKind uint8
 
 const (
-	pendingValues pendingKind = iota
-	pendingNumbers
+	pendingValues  pendingKind = iota
+	pendingNumbers             // in the dictionary
+	pendingPlain               // in plain, PLAIN-encoded
 )
 
 // member is a row group that is joined with others.
@@ -141,10 +144,36 @@ func newMerger(s *Schema, inputs []*File, w io.Writer, o JoinOptions) (*merger, 
 	if err != nil {
 		return nil, err
 	}
-	m := &merger{s: s, o: o, files: inputs, inputs: make([][]source, len(inputs)), codec: codec, joiner: joiner{out: counter{w: w}}}
-	m.w = s.NewWriter(nil, WriterOptions{Codec: o.Codec, CreatedBy: o.CreatedBy})
-	m.w.out = &m.joiner.out
+	m, _ := mergers.Get().(*merger)
+	if m == nil {
+		m = &merger{w: s.NewWriter(nil, WriterOptions{Codec: o.Codec})}
+	}
+	m.s, m.o, m.files, m.inputs, m.codec = s, o, inputs, make([][]source, len(inputs)), codec
+	m.joiner.out = counter{w: w}
+	m.w.s, m.w.out = s, &m.joiner.out
 	return m, nil
+}
+
+// mergers are idle; their memory is used again. Those that stay idle are
+// garbage collected.
+var mergers sync.Pool
+
+// release forgets the files and keeps the memory.
+func (m *merger) release() {
+	m.s, m.files, m.inputs, m.exact, m.w.s = nil, nil, nil, nil, nil
+	m.joiner = joiner{buf: m.joiner.buf, columnIndexes: m.joiner.columnIndexes[:0], offsetIndexes: m.joiner.offsetIndexes[:0]}
+	for i := range m.members[:cap(m.members)] {
+		mb := &m.members[:cap(m.members)][i]
+		clear(mb.chunks)
+		*mb = member{chunks: mb.chunks[:0], index: mb.index}
+	}
+	m.reader = columnReader{pages: m.reader.pages}
+	m.reader.pages.column, m.reader.pages.r = nil, nil
+	m.facts.l = nil
+	for k := range m.dicts {
+		m.dicts[k].page, m.dicts[k].body = rawPage{}, nil
+	}
+	mergers.Put(m)
 }
 
 func (m *merger) run(ctx context.Context, end footer) (Info, error) {
@@ -178,7 +207,11 @@ func (m *merger) run(ctx context.Context, end footer) (Info, error) {
 			return Info{}, err
 		}
 	}
-	return m.joiner.close(end)
+	info, err := m.joiner.close(end)
+	if err == nil {
+		m.release()
+	}
+	return info, err
 }
 
 // same says whether a file's pages can be the column's as they are.
@@ -305,10 +338,11 @@ func (j *joiner) addGroup(g *format.RowGroup, columnIndexes []format.ColumnIndex
 
 // load reads row groups, each at once if its columns lie together.
 func (m *merger) load(refs []groupRef) error {
-	for len(m.members) < len(refs) {
-		m.members = append(m.members, member{})
+	if n := len(refs); n <= cap(m.members) {
+		m.members = m.members[:n]
+	} else {
+		m.members = append(m.members[:cap(m.members)], make([]member, n-cap(m.members))...)
 	}
-	m.members = m.members[:len(refs)]
 	total := int64(0)
 	for i, ref := range refs {
 		f, err := m.files[ref.input].Slice(ref.group, ref.group+1)

@@ -3,6 +3,7 @@ package parquetfile
 import (
 	"bytes"
 	"fmt"
+	"strings"
 
 	"github.com/parquet-go/parquet-go/format"
 )
@@ -16,7 +17,12 @@ const (
 )
 
 // joinColumn writes a column of the members as one chunk.
-func (m *merger) joinColumn(i int, g *format.RowGroup) error {
+func (m *merger) joinColumn(i int, g *format.RowGroup) (err error) {
+	defer func() { // a hostile page must not kill the process (F7)
+		if r := recover(); r != nil {
+			err = fmt.Errorf("column %s: %w: %v", strings.Join(m.s.leaves[i].path, "."), errDamaged, r)
+		}
+	}()
 	m.pend.reset(m.s.leaves[i])
 	w := m.w
 	c := w.startChunk(&m.pend, &g.Columns[i], i)
@@ -125,12 +131,7 @@ func (m *merger) open(k, i int) *columnReader {
 }
 
 // decode decodes a page: a data page into c, a dictionary for the next ones.
-func (m *merger) decode(c *columnReader, p *rawPage) (err error) {
-	defer func() { // a hostile page must not kill the process (F7)
-		if r := recover(); r != nil {
-			err = fmt.Errorf("%w: %v", errDamaged, r)
-		}
-	}()
+func (m *merger) decode(c *columnReader, p *rawPage) error {
 	c.defs, c.reps, c.at, c.levels, c.value, c.values = nil, nil, 0, 0, 0, pageValues{}
 	if err := p.check(); err != nil {
 		return err
@@ -260,8 +261,6 @@ func (m *merger) writeMember(c *chunk, k, i int, dict bool) error {
 	r := m.open(k, i)
 	if dict {
 		r.pages.known = m.known[k]
-		r.pages.dict, m.dicts[k] = m.dicts[k], r.pages.dict
-		defer func() { r.pages.dict, m.dicts[k] = m.dicts[k], r.pages.dict }()
 	}
 	facts := m.factsOf(k, i)
 	var p rawPage
@@ -271,7 +270,7 @@ func (m *merger) writeMember(c *chunk, k, i int, dict bool) error {
 			return err
 		}
 		if p.kind == format.DictionaryPage && !dict {
-			err = m.decode(r, &p)
+			err = m.openDictionary(r, &p, facts, k)
 		} else if p.data() {
 			err = m.writePage(c, r, &p, facts, k, i, dict)
 		}
@@ -294,7 +293,7 @@ func (m *merger) writePage(c *chunk, r *columnReader, p *rawPage, facts *chunkFa
 		movable = dict && m.same[k]
 	}
 	if movable {
-		known, err := facts.of(m, r, p)
+		known, err := facts.of(m, r, p, k)
 		if err != nil {
 			return err
 		}
@@ -302,6 +301,9 @@ func (m *merger) writePage(c *chunk, r *columnReader, p *rawPage, facts *chunkFa
 			return err
 		}
 		return m.move(c, p, &known)
+	}
+	if done, err := m.writePlain(c, r, p, facts, dict); done || err != nil {
+		return err
 	}
 	kind := pendingValues
 	if refers && dict {
@@ -338,7 +340,8 @@ func (c *columnReader) size() int {
 // and have one kind of values.
 func (m *merger) prepare(c *chunk, kind pendingKind, levels, size int) error {
 	n := len(m.pend.defs)
-	if n > 0 && (kind != m.pending || n+levels > pageRows || kind == pendingValues && m.pend.valueBytes()+size > pageBytes) {
+	held := m.pend.valueBytes() + len(m.plain.body)
+	if n > 0 && (kind != m.pending || n+levels > pageRows || kind != pendingNumbers && held+size > pageBytes) {
 		if err := m.flush(c); err != nil {
 			return err
 		}
@@ -355,6 +358,9 @@ func (l *leaf) valueBytes() int {
 func (m *merger) flush(c *chunk) error {
 	if len(m.pend.defs) == 0 {
 		return nil
+	}
+	if m.pending == pendingPlain {
+		return m.flushPlain(c)
 	}
 	dict := m.pending == pendingNumbers
 	if dict {
@@ -397,16 +403,6 @@ func (m *merger) move(c *chunk, p *rawPage, known *pageFacts) error {
 		encoding = format.RLEDictionary
 	}
 	c.placed(p.kind, encoding, at, w.out.n, p.values, known.rows, known.nulls)
-	// What the page index says of it may be wider than what is true of the
-	// chunk; that is in exact.
-	kept := c.bounds
-	c.record(known.bounds, p.values-int(known.nulls), known.nulls)
-	c.bounds = kept
-	if known.exact.ok {
-		c.bounds.include(c.l, known.exact)
-		c.keepBounds()
-	} else if known.nulls < int64(p.values) {
-		c.vague = true
-	}
+	c.recordKnown(known, p.values-int(known.nulls))
 	return nil
 }

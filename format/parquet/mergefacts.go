@@ -14,6 +14,7 @@ type pageFacts struct {
 type chunkFacts struct {
 	l       *leaf
 	movable bool // its pages may be moved at all
+	exact   bool // its types and levels are the column's
 	flat    bool // a level is a row
 	trusted bool // it says how values compare
 	page    int  // the number of the page at hand
@@ -35,8 +36,9 @@ func (m *merger) factsOf(k, i int) *chunkFacts {
 	f := &m.facts
 	*f = chunkFacts{l: &m.pend, flat: m.pend.maxRep == 0, trusted: mb.orders, page: -1, rows: mb.rows,
 		firstRows: f.firstRows[:0], nullPages: f.nullPages[:0], nulls: f.nulls[:0], min: f.min[:0], max: f.max[:0]}
-	f.movable = m.exact[mb.input][i] && mb.meta(src).Codec == m.w.kind
-	if !f.movable {
+	f.exact = m.exact[mb.input][i]
+	f.movable = f.exact && mb.meta(src).Codec == m.w.kind
+	if !f.exact {
 		return f
 	}
 	f.total = mb.meta(src).NumValues
@@ -126,7 +128,7 @@ func (f *chunkFacts) next(p *rawPage) {
 // of finds out what has to be known of the page at hand: from the page index,
 // from its header, from the chunk's statistics if it is alone, else from its
 // values.
-func (f *chunkFacts) of(m *merger, r *columnReader, p *rawPage) (pageFacts, error) {
+func (f *chunkFacts) of(m *merger, r *columnReader, p *rawPage, k int) (pageFacts, error) {
 	out := pageFacts{rows: p.rows, nulls: -1}
 	if f.l.maxDef == 0 {
 		out.nulls = 0
@@ -136,6 +138,11 @@ func (f *chunkFacts) of(m *merger, r *columnReader, p *rawPage) (pageFacts, erro
 	}
 	if out.nulls == int64(p.values) || out.nulls >= 0 && (out.bounds.ok || f.l.order == orderNone) {
 		return out, nil
+	}
+	if p.dictionary() { // it is unified, not decoded, so far
+		if err := m.decode(r, &m.dicts[k].page); err != nil {
+			return out, err
+		}
 	}
 	err := f.seen(m, r, p, &out)
 	return out, err

@@ -1,21 +1,97 @@
 package parquetfile
 
 import (
+	"encoding/binary"
+	"fmt"
 	"math"
 	"math/bits"
 
-	"github.com/parquet-go/parquet-go/encoding"
 	"github.com/parquet-go/parquet-go/format"
 )
 
 // union is how the dictionaries of the members become one, which is the
 // writer's.
 type union struct {
-	dicts  []encoding.Values // of each member, decoded
-	known  []int             // its entries; -1: it has none
-	read   []bool            // decoded
-	remaps [][]int32         // its numbers in the union
-	same   []bool            // which are the numbers it has already
+	dicts  []rawDictionary // of each member
+	known  []int           // its entries; -1: it has none
+	remaps [][]int32       // its numbers in the union
+	same   []bool          // which are the numbers it has already
+}
+
+// rawDictionary is a dictionary page: its entries, PLAIN-encoded.
+type rawDictionary struct {
+	page   rawPage
+	count  int
+	body   []byte // unpacked
+	ready  bool
+	starts []uint32 // of physBytes: where each begins, with its length
+	buf    []byte   // memory of body
+}
+
+// unpack unpacks the entries, once.
+func (d *rawDictionary) unpack(pages *pageReader, src *source) error {
+	if d.ready {
+		return nil
+	}
+	if err := d.page.check(); err != nil {
+		return err
+	}
+	// What is unpacked lives until the next page, in memory of the reader's.
+	pages.plain, d.buf = d.buf, pages.plain
+	b, err := pages.unpack(d.page.body, d.page.size)
+	pages.plain, d.buf = d.buf, pages.plain
+	if err != nil {
+		return err
+	}
+	d.body, d.ready = b, true
+	switch src.phys {
+	case physBytes:
+		return d.findStarts()
+	case physInt32, physFloat:
+		return enough(b, 4, d.count)
+	case physInt64, physDouble:
+		return enough(b, 8, d.count)
+	}
+	return enough(b, src.width, d.count)
+}
+
+func enough(b []byte, width, n int) error {
+	if len(b) < width*n {
+		return fmt.Errorf("%w: a dictionary of %d bytes for %d values", errDamaged, len(b), n)
+	}
+	return nil
+}
+
+func (d *rawDictionary) findStarts() error {
+	if err := enough(d.body, 4, d.count); err != nil {
+		return err
+	}
+	d.starts = growTo(d.starts[:0], d.count+1)
+	at := 0
+	for i := range d.count {
+		d.starts[i] = uint32(at)
+		if at+4 > len(d.body) {
+			return enough(nil, 4, d.count)
+		}
+		if at += 4 + int(binary.LittleEndian.Uint32(d.body[at:])); at > len(d.body) {
+			return enough(nil, 4, d.count)
+		}
+	}
+	d.starts[d.count] = uint32(at)
+	return nil
+}
+
+// entry is an entry PLAIN-encoded, without its length.
+func (d *rawDictionary) entry(l *leafType, e int) []byte {
+	switch l.phys {
+	case physBytes:
+		return d.body[d.starts[e]+4 : d.starts[e+1]]
+	case physInt32, physFloat:
+		return d.body[4*e : 4*e+4]
+	case physInt64, physDouble:
+		return d.body[8*e : 8*e+8]
+	}
+	return d.body[e*l.width : (e+1)*l.width]
 }
 
 // unify makes one dictionary of a column's dictionaries. False when they have
@@ -42,7 +118,7 @@ func (m *merger) unify(i int) (bool, error) {
 		if !m.exact[mb.input][i] {
 			return false, nil
 		}
-		m.known[k] = p.values
+		m.known[k], m.dicts[k].page, m.dicts[k].count = p.values, p, p.values
 		entries, values = entries+int64(p.values), values+n
 	}
 	if entries == 0 || 2*values < all {
@@ -63,7 +139,7 @@ func (m *merger) unify(i int) (bool, error) {
 		remap := growTo(m.remaps[k][:0], m.known[k])
 		same := true
 		for e := range remap {
-			id, ok := d.number(m.dictValue(k, l, e))
+			id, ok := d.number(m.dicts[k].entry(l, e))
 			if !ok {
 				return false, nil
 			}
@@ -77,11 +153,11 @@ func (m *merger) unify(i int) (bool, error) {
 
 func (u *union) begin(n int) {
 	for len(u.dicts) < n {
-		u.dicts, u.known, u.read = append(u.dicts, encoding.Values{}), append(u.known, -1), append(u.read, false)
+		u.dicts, u.known = append(u.dicts, rawDictionary{}), append(u.known, -1)
 		u.remaps, u.same = append(u.remaps, nil), append(u.same, false)
 	}
 	for k := range u.known {
-		u.known[k], u.read[k], u.same[k] = -1, false, false
+		u.known[k], u.dicts[k].ready, u.same[k] = -1, false, false
 	}
 }
 
@@ -113,7 +189,7 @@ func (m *merger) unionPays(i int, entries, values int64) (bool, error) {
 			return false, m.blame(k, i, err)
 		}
 		for v := range min(m.known[k], sampledEntries) {
-			b := m.dictValue(k, l, v)
+			b := m.dicts[k].entry(l, v)
 			if _, ok := d.number(b); !ok {
 				return false, nil
 			}
@@ -160,33 +236,8 @@ func domain(u, e, k float64) float64 {
 	return hi
 }
 
-// readDictionary decodes the dictionary of a member.
+// readDictionary unpacks the dictionary of a member.
 func (m *merger) readDictionary(k, i int) error {
-	if m.read[k] {
-		return nil
-	}
-	var p rawPage
-	if _, err := nextPage(m.members[k].chunk(&m.inputs[m.members[k].input][i]), &p); err != nil {
-		return err
-	}
 	r := m.open(k, i)
-	r.pages.dict, m.dicts[k] = m.dicts[k], r.pages.dict
-	err := m.decode(r, &p)
-	r.pages.dict, m.dicts[k] = m.dicts[k], r.pages.dict
-	m.read[k] = err == nil
-	return err
-}
-
-// dictValue is an entry of a member's dictionary, PLAIN-encoded.
-func (m *merger) dictValue(k int, l *leafType, e int) []byte {
-	data, ends := m.dicts[k].Data()
-	switch l.phys {
-	case physBytes:
-		return data[ends[e]:ends[e+1]]
-	case physInt32, physFloat:
-		return data[4*e : 4*e+4]
-	case physInt64, physDouble:
-		return data[8*e : 8*e+8]
-	}
-	return data[e*l.width : (e+1)*l.width]
+	return m.dicts[k].unpack(&r.pages, &r.source)
 }

@@ -75,17 +75,25 @@ func encode(t testing.TB, s *Schema, o WriterOptions, meta map[string]string, gr
 // arrowRows reads a file with a reader that is not ours and prints each row.
 func arrowRows(t testing.TB, data []byte) []string {
 	t.Helper()
-	pf, err := file.NewParquetReader(bytes.NewReader(data))
+	rows, err := tryArrowRows(data)
 	if err != nil {
 		t.Fatal(err)
+	}
+	return rows
+}
+
+func tryArrowRows(data []byte) ([]string, error) {
+	pf, err := file.NewParquetReader(bytes.NewReader(data))
+	if err != nil {
+		return nil, err
 	}
 	fr, err := pqarrow.NewFileReader(pf, pqarrow.ArrowReadProperties{}, memory.DefaultAllocator)
 	if err != nil {
-		t.Fatal(err)
+		return nil, err
 	}
 	tbl, err := fr.ReadTable(context.Background())
 	if err != nil {
-		t.Fatal(err)
+		return nil, err
 	}
 	var out []string
 	tr := array.NewTableReader(tbl, 0)
@@ -99,7 +107,7 @@ func arrowRows(t testing.TB, data []byte) []string {
 			out = append(out, strings.Join(cells, " "))
 		}
 	}
-	return out
+	return out, nil
 }
 
 var allTypes = []string{"b boolean", "t tinyint", "s smallint", "i int", "l bigint", "f float", "d double", "d5 decimal(5,2)",

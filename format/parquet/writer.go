@@ -8,9 +8,7 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/compress"
-	"github.com/parquet-go/parquet-go/compress/lz4"
 	"github.com/parquet-go/parquet-go/encoding/thrift"
 	"github.com/parquet-go/parquet-go/format"
 )
@@ -60,30 +58,6 @@ func (c *counter) Write(p []byte) (int, error) {
 	n, err := c.w.Write(p)
 	c.n += int64(n)
 	return n, err
-}
-
-// zstdFastest is the level of published files: measured, the next one costs
-// half as much again for 4 % less.
-var zstdFastest zstdFast
-
-// lz4Fastest: the library's default looks for matches without end: 0.1 M rows a
-// second.
-var lz4Fastest = lz4.Codec{Level: lz4.Fastest}
-
-func codecOf(name string) (compress.Codec, error) {
-	switch name {
-	case "zstd":
-		return &zstdFastest, nil
-	case "snappy":
-		return &parquet.Snappy, nil
-	case "gzip":
-		return &parquet.Gzip, nil
-	case "lz4":
-		return &lz4Fastest, nil
-	case "none":
-		return &parquet.Uncompressed, nil
-	}
-	return nil, fmt.Errorf("no codec %q; there are zstd, snappy, gzip, lz4 and none", name)
 }
 
 // NewWriter starts a file. It panics on a codec that does not exist: the

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"path"
 
 	"github.com/hivesink/hivesink/format/parquet"
@@ -53,16 +54,26 @@ type Built struct {
 	Footer ledger.Footer
 }
 
-// Choose picks the mode of a unit: publish when its one input already has the
-// table's encoding, rewrite otherwise.
+// Choose picks the cheapest mode that gives a good file: publish when the one
+// input already has the table's encoding; merge when some have it, whose pages
+// need not be encoded again; rewrite when all are in the hidden parts' encoding,
+// of which every value is encoded for the first time.
 func Choose(inputs []*ledger.Part, codec string) (mode, why string) {
-	if len(inputs) == 1 {
-		if inputs[0].Final && inputs[0].Codec == codec {
-			return ledger.ModePublish, "one input in the table's encoding"
+	final := 0
+	for _, p := range inputs {
+		if p.Final && p.Codec == codec {
+			final++
 		}
-		return ledger.ModeRewrite, "one input in the hidden parts' encoding"
 	}
-	return ledger.ModeRewrite, fmt.Sprintf("%d inputs", len(inputs))
+	switch {
+	case len(inputs) == 1 && final == 1:
+		return ledger.ModePublish, "one input in the table's encoding"
+	case final > 0:
+		return ledger.ModeMerge, fmt.Sprintf("%d of %d inputs in the table's encoding", final, len(inputs))
+	case len(inputs) == 1:
+		return ledger.ModeRewrite, "one input in another encoding than the table's"
+	}
+	return ledger.ModeRewrite, fmt.Sprintf("%d inputs in another encoding than the table's", len(inputs))
 }
 
 // Build makes the unit's target durable in the staging directory and verifies
@@ -101,7 +112,7 @@ func (o *Options) Build(ctx context.Context, j Job) (*Built, error) {
 		b.Path = j.Inputs[0].Path
 		return b, nil
 	}
-	return b, o.rewrite(ctx, j, files, b)
+	return b, o.build(ctx, j, files, b)
 }
 
 func (o *Options) inputError(j Job, in *Input, err error) error {
@@ -113,8 +124,8 @@ func (o *Options) inputError(j Job, in *Input, err error) error {
 		fmt.Errorf("unit %s of partition %q: input %s (%d rows): %w", j.Unit.ID, j.Unit.Partition, in.Path, in.Rows, err))
 }
 
-// rewrite decodes the inputs and encodes them as one file (C4).
-func (o *Options) rewrite(ctx context.Context, j Job, files []*parquetfile.File, b *Built) error {
+// build writes the inputs as one file (C4) and verifies it.
+func (o *Options) build(ctx context.Context, j Job, files []*parquetfile.File, b *Built) error {
 	meta, err := b.Footer.Encode()
 	if err != nil {
 		return err
@@ -152,9 +163,12 @@ func (o *Options) writeTarget(ctx context.Context, j Job, files []*parquetfile.F
 		}
 	}()
 	w := bufio.NewWriterSize(file, 256<<10)
-	info, err := o.Schema(j.Unit.Table).Rewrite(ctx, files, w, parquetfile.WriterOptions{Codec: o.Codec, CreatedBy: o.CreatedBy}, meta)
+	info, err := o.join(ctx, j, files, w, meta)
 	if err != nil {
 		return err
+	}
+	if b.Mode == ledger.ModeMerge && info.Copied == info.RowGroups {
+		b.Mode = ledger.ModeCopy
 	}
 	if info.Rows != j.Unit.Rows {
 		return fmt.Errorf("the target has %d rows, the plan says %d", info.Rows, j.Unit.Rows)
@@ -164,6 +178,14 @@ func (o *Options) writeTarget(ctx context.Context, j Job, files []*parquetfile.F
 		return err
 	}
 	return file.Sync()
+}
+
+func (o *Options) join(ctx context.Context, j Job, files []*parquetfile.File, w io.Writer, meta map[string]string) (parquetfile.Info, error) {
+	s := o.Schema(j.Unit.Table)
+	if j.Unit.Mode == ledger.ModeMerge || j.Unit.Mode == ledger.ModeCopy {
+		return s.Merge(ctx, files, w, parquetfile.JoinOptions{Codec: o.Codec, CreatedBy: o.CreatedBy, Meta: meta})
+	}
+	return s.Rewrite(ctx, files, w, parquetfile.WriterOptions{Codec: o.Codec, CreatedBy: o.CreatedBy}, meta)
 }
 
 // check opens a data file and compares its footer with what it must be.

@@ -88,6 +88,8 @@ type Part struct {
 // Unit modes.
 const (
 	ModePublish = "publish" // make the one input visible as it is
+	ModeCopy    = "copy"    // row groups byte for byte
+	ModeMerge   = "merge"   // large row groups copied, pages of small ones moved
 	ModeRewrite = "rewrite" // decode and encode
 )
 

@@ -16,6 +16,7 @@ type joiner struct {
 	out    counter
 	rows   int64
 	groups []joinedGroup
+	copied int
 	// The page index: all column indexes, then all offset indexes, each in the
 	// order of the chunks. Readers count on that.
 	columnIndexes []byte
@@ -115,6 +116,7 @@ func (j *joiner) copyGroup(f *File, k int, x *pageIndexes) error {
 	out.fields = moveGroup(from.fields, start, len(j.groups))
 	j.groups = append(j.groups, out)
 	j.rows += g.NumRows
+	j.copied++
 	return nil
 }
 
@@ -229,7 +231,7 @@ func (j *joiner) close(f footer) (Info, error) {
 			return Info{}, err
 		}
 	}
-	return Info{Rows: j.rows, Bytes: j.out.n, RowGroups: len(j.groups)}, nil
+	return Info{Rows: j.rows, Bytes: j.out.n, RowGroups: len(j.groups), Copied: j.copied}, nil
 }
 
 // appendTo appends the RowGroup. The places of the page index advance.

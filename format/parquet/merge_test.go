@@ -326,6 +326,10 @@ func TestMergeKeepsLargeGroups(t *testing.T) {
 	if mode, why := Advise(inputs, JoinOptions{Codec: "snappy"}); mode != ModeMerge || why == "" {
 		t.Errorf("advised %s, %s", mode, why)
 	}
+	info, err := Merge(context.Background(), inputs, io.Discard, JoinOptions{Codec: "snappy"})
+	if err != nil || info.RowGroups != 6 || info.Copied != 3 {
+		t.Errorf("%+v, %v; want 6 row groups, 3 of them copied", info, err)
+	}
 	out := opened(t, merged(t, inputs, JoinOptions{Codec: "snappy"}))
 	if got, want := out.RowGroups(), []int64{300, keptRows + 5, 16, keptRows, RowGroupRows - 10, 11}; !slices.Equal(got, want) {
 		t.Errorf("row groups %v, want %v", got, want)

@@ -27,6 +27,7 @@ type Info struct {
 	Rows      int64
 	Bytes     int64
 	RowGroups int
+	Copied    int // row groups that are an input's, byte for byte
 }
 
 // Writer encodes a file. It is reused through Reset.

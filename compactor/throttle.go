@@ -51,6 +51,15 @@ func (t *Throttle) take(ctx context.Context, n int) error {
 	}
 }
 
+// Slow is a reader at the throttle's pace, until ctx ends. A nil Throttle
+// returns it as it is.
+func (t *Throttle) Slow(ctx context.Context, r storage.Reader) storage.Reader {
+	if t == nil {
+		return r
+	}
+	return slowed{r, ctx, t}
+}
+
 // slowed is an input that is read at the throttle's pace.
 type slowed struct {
 	storage.Reader

@@ -20,7 +20,9 @@ type Footer struct {
 	Sources   map[string]Range
 }
 
-// Keys of the Parquet key/value metadata.
+// FooterPrefix begins the keys of a footer in Parquet's key/value metadata.
+const FooterPrefix = "hivesink."
+
 const (
 	keyPipeline  = "hivesink.pipeline"
 	keyTableID   = "hivesink.table_id"

@@ -138,13 +138,13 @@ func (o *Options) defaults() error {
 		o.Now = func() int64 { return time.Now().UnixMicro() }
 	}
 	if o.Random == nil {
-		o.Random = randomBits
+		o.Random = RandomBits
 	}
 	return nil
 }
 
-// randomBits draws 64 bits that no other process draws.
-func randomBits() uint64 {
+// RandomBits draws 64 bits that no other process draws.
+func RandomBits() uint64 {
 	var b [8]byte
 	_, _ = rand.Read(b[:]) // never fails
 	return binary.LittleEndian.Uint64(b[:])

@@ -47,7 +47,7 @@ type command struct {
 
 func commands() []command {
 	return []command{
-		runCommand, validateCommand, fsckCommand, partitionsCommand, logCommand, drainCommand, configCommand, versionCommand,
+		runCommand, validateCommand, compactCommand, fsckCommand, partitionsCommand, logCommand, drainCommand, configCommand, versionCommand,
 	}
 }
 

@@ -22,7 +22,7 @@ var levels = map[string]int{
 	"record": 1, "storage": 1, "storage/localfs": 1, "storage/memfs": 1, "storage/faultfs": 1, "storage/storagetest": 1, "config": 1,
 	"format": 2, "format/text": 2, "format/json": 2, "format/csv": 2, "format/parquet": 2, "ledger": 2, "internal/kv": 2,
 	"writer": 3, "coordinator": 3, "compactor": 3, "commit": 3,
-	"source": 4, "metastore": 4, "metastore/metastoretest": 4, "audit": 4,
+	"source": 4, "maintenance": 4, "metastore": 4, "metastore/metastoretest": 4, "audit": 4,
 	"pipeline":     5,
 	"":             6,
 	"cmd/hivesink": 7, "benchmarks": 7,

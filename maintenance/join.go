@@ -1,0 +1,91 @@
+package maintenance
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/hivesink/hivesink/format/parquet"
+	"github.com/hivesink/hivesink/ledger"
+)
+
+// join is how the files of a target become one. Keys of the metadata on which
+// all agree are kept, the others say something of one file only. footer, when
+// there is one, is the target's own.
+func (c *compaction) join(files []*parquetfile.File, footer *ledger.Footer) parquetfile.JoinOptions {
+	o := parquetfile.JoinOptions{Codec: c.Codec, KeepCodec: c.KeepCodec, CreatedBy: c.CreatedBy, Meta: common(files)}
+	if footer != nil {
+		own, err := footer.Encode()
+		if err != nil {
+			panic(fmt.Sprintf("maintenance: %v", err)) // numbers and text always encode
+		}
+		for k, v := range own {
+			o.Meta[k] = v
+		}
+	}
+	return o
+}
+
+func common(files []*parquetfile.File) map[string]string {
+	out := files[0].Meta()
+	for _, f := range files[1:] {
+		if len(out) == 0 {
+			break
+		}
+		meta := f.Meta()
+		for k, v := range out {
+			if other, ok := meta[k]; !ok || other != v {
+				delete(out, k)
+			}
+		}
+	}
+	for k := range out {
+		if strings.HasPrefix(k, ledger.FooterPrefix) {
+			delete(out, k) // the sums of one file
+		}
+	}
+	return out
+}
+
+// advise picks copy or merge for files of one schema.
+func advise(files []*parquetfile.File, o parquetfile.JoinOptions) (mode, why string) {
+	return ModeCopy, fmt.Sprintf("%d inputs", len(files))
+}
+
+// write writes a target's bytes.
+func (c *compaction) write(ctx context.Context, t *target, files []*parquetfile.File, w io.Writer) (parquetfile.Info, error) {
+	o := c.join(files, t.footer)
+	switch t.Mode {
+	case ModeCopy, ModeMerge:
+		return parquetfile.Copy(ctx, files, w, o)
+	}
+	codec := o.Codec
+	if agreed := codecOf(files); c.KeepCodec && agreed != "" {
+		codec = agreed
+	}
+	return c.Columns.Rewrite(ctx, files, w, parquetfile.WriterOptions{Codec: codec, CreatedBy: c.CreatedBy}, o.Meta)
+}
+
+// codecOf is the codec of all columns of all files, "" when they do not agree
+// or it is one that nobody writes any more.
+func codecOf(files []*parquetfile.File) string {
+	name := ""
+	for _, f := range files {
+		for _, codec := range f.Codecs() {
+			if codec == "uncompressed" {
+				codec = "none"
+			}
+			if codec == "lz4_raw" {
+				codec = "lz4"
+			} else if codec == "lz4" || codec == "lzo" || codec == "brotli" {
+				return ""
+			}
+			if name != "" && name != codec {
+				return ""
+			}
+			name = codec
+		}
+	}
+	return name
+}

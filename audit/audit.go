@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/hivesink/hivesink/format/parquet"
+	"github.com/hivesink/hivesink/internal/fault"
 	"github.com/hivesink/hivesink/layout"
 	"github.com/hivesink/hivesink/ledger"
 	"github.com/hivesink/hivesink/storage"
@@ -28,6 +29,10 @@ type auditor struct {
 	// staged are the sizes of staged files that were found: a bundle is looked
 	// for once, not for each of its parts.
 	staged map[ledger.StagedFile]int64
+	plans  map[string]ledger.Replacement
+	gone   map[string]bool // full paths of files that were replaced by others
+	half   map[string]bool // partitions in which a replacement is not noted as done
+	lost   bool            // a listed file was not there any more
 }
 
 type file struct {
@@ -44,35 +49,58 @@ type totals struct{ files, rows int64 }
 // tables are the table and its side tables.
 var tables = []string{ledger.MainTable, ledger.LateTable, ledger.DeadTable}
 
+// passes is how often an audit begins again because files were replaced while
+// it read them.
+const passes = 5
+
 // Run audits the table at root. The error is one of access or of a damaged
 // log; what is wrong with the table is in the report.
 func Run(ctx context.Context, fs storage.FS, root string) (*Report, error) {
+	for pass := 1; ; pass++ {
+		rep, moved, err := run(ctx, fs, root)
+		if err != nil || !moved {
+			return rep, err
+		}
+		if pass == passes {
+			return nil, fault.New(fault.Retry, "run it again when that is done", "the files of %s are being replaced by `hivesink compact`", root)
+		}
+	}
+}
+
+// run is one pass; moved: files were replaced meanwhile, so that it proves
+// nothing.
+func run(ctx context.Context, fs storage.FS, root string) (rep *Report, moved bool, err error) {
 	a := &auditor{ctx: ctx, fs: fs, root: root, rep: &Report{Table: root, Faults: []Fault{}, Notes: []string{}},
-		files: make(map[string]*file), leaf: make(map[string]string), sums: make(map[string]*sourceSums), parts: make(map[string]*totals), staged: make(map[ledger.StagedFile]int64)}
+		files: make(map[string]*file), leaf: make(map[string]string), sums: make(map[string]*sourceSums), parts: make(map[string]*totals),
+		plans: make(map[string]ledger.Replacement), gone: make(map[string]bool), half: make(map[string]bool), staged: make(map[ledger.StagedFile]int64)}
 	before, err := ledger.Read(fs, root)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	for _, t := range tables {
 		if err := a.list(t, tableRoot(root, t), ""); err != nil {
-			return nil, err
+			return nil, false, err
 		}
 	}
 	after, err := ledger.Read(fs, root)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
+	if moved, err := a.replaced(before.Seq, after.Seq); err != nil || moved || a.lost && len(after.Replacements) > 0 {
+		return nil, true, err
+	}
+	a.halfDone(after)
 	if err := a.published(before.Seq); err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	if err := a.pending(after); err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	a.compare(after)
 	if before.Seq == after.Seq {
 		a.partitions(after)
 	}
-	return a.rep, a.leftovers(after)
+	return a.rep, false, a.leftovers(after)
 }
 
 func tableRoot(root, table string) string {
@@ -119,6 +147,7 @@ func (a *auditor) read(table, full, rel string) error {
 	}
 	r, err := a.fs.Open(full)
 	if errors.Is(err, storage.ErrNotExist) {
+		a.lost = true
 		return nil // the comparison with the log finds it missing
 	}
 	if err != nil {
@@ -209,32 +238,51 @@ func (a *auditor) add(source, table string, s ledger.Sum) {
 func (a *auditor) published(listed uint64) error {
 	return ledger.ReadLog(a.fs, a.root, func(r *ledger.Record) error {
 		for _, p := range r.Published {
-			full := path.Join(tableRoot(a.root, p.Table), p.Path)
-			if r.Seq > listed {
-				if err := a.read(p.Table, full, partitionOf(p.Path)); err != nil {
+			if err := a.one(&p, r.Seq, listed); err != nil {
+				return err
+			}
+		}
+		for _, id := range r.Replaced {
+			plan := a.plans[id]
+			for _, f := range plan.Added {
+				p := ledger.Published{Table: plan.Table, Path: path.Join(plan.Partition, f.Name), Rows: f.Rows, Leaves: f.Leaves, Sources: f.Sources}
+				if err := a.one(&p, r.Seq, listed); err != nil {
 					return err
 				}
-			}
-			f := a.files[full]
-			foot := &ledger.Footer{Sources: p.Sources}
-			switch {
-			case f == nil && a.faulted(full):
-				a.lost(full, foot, p.Rows, r.Seq)
-			case f == nil:
-				a.rep.fault(Vanished, full, oneSource(foot), p.Rows, "%s (%d rows of %s), published by record %d, is gone",
-					full, p.Rows, sourceNames(foot), r.Seq)
-			case !ledger.SameLeaves(f.footer.Leaves, p.Leaves):
-				a.rep.fault(Replaced, full, oneSource(foot), p.Rows, "%s does not hold the %d rows of %s that record %d published under that name",
-					full, p.Rows, sourceNames(foot), r.Seq)
 			}
 		}
 		return nil
 	})
 }
 
-// lost adds to the fault of a file that cannot be read what the log says was
+// one compares one published file, of record seq, with what is there.
+func (a *auditor) one(p *ledger.Published, seq, listed uint64) error {
+	full := path.Join(tableRoot(a.root, p.Table), p.Path)
+	if seq > listed {
+		if err := a.read(p.Table, full, partitionOf(p.Path)); err != nil {
+			return err
+		}
+	}
+	f := a.files[full]
+	foot := &ledger.Footer{Sources: p.Sources}
+	switch {
+	case a.gone[full]:
+		// Its rows are in another file now, as the sums prove.
+	case f == nil && a.faulted(full):
+		a.missing(full, foot, p.Rows, seq)
+	case f == nil:
+		a.rep.fault(Vanished, full, oneSource(foot), p.Rows, "%s (%d rows of %s), published by record %d, is gone",
+			full, p.Rows, sourceNames(foot), seq)
+	case !ledger.SameLeaves(f.footer.Leaves, p.Leaves):
+		a.rep.fault(Replaced, full, oneSource(foot), p.Rows, "%s does not hold the %d rows of %s that record %d published under that name",
+			full, p.Rows, sourceNames(foot), seq)
+	}
+	return nil
+}
+
+// missing adds to the fault of a file that cannot be read what the log says was
 // in it.
-func (a *auditor) lost(full string, foot *ledger.Footer, rows int64, seq uint64) {
+func (a *auditor) missing(full string, foot *ledger.Footer, rows int64, seq uint64) {
 	i := slices.IndexFunc(a.rep.Faults, func(f Fault) bool { return f.File == full })
 	f := &a.rep.Faults[i]
 	f.Source, f.Rows = oneSource(foot), rows
@@ -374,80 +422,10 @@ func (a *auditor) partitions(st *ledger.State) {
 		inFlight := slices.ContainsFunc(slices.Collect(maps.Values(st.Units)), func(u *ledger.Unit) bool {
 			return u.Table == p.Table && u.Partition == p.Path && !u.Published
 		})
-		if inFlight || (have.files == p.Files && have.rows == p.Rows) {
+		if inFlight || a.half[key] || (have.files == p.Files && have.rows == p.Rows) {
 			continue
 		}
 		a.rep.fault(Partition, "", "", p.Rows-have.rows, "%s has %d files with %d rows, the log says %d files with %d rows",
 			place(p.Table, p.Path), have.files, have.rows, p.Files, p.Rows)
 	}
-}
-
-// leftovers notes what dead epochs have left behind (AU-3).
-func (a *auditor) leftovers(st *ledger.State) error {
-	entries, err := a.fs.List(path.Join(a.root, layout.MetaDir))
-	if err != nil {
-		return fmt.Errorf("list the table's own directory: %w", err)
-	}
-	named := make(map[uint64]bool)
-	for _, p := range st.Parts {
-		named[p.Epoch] = true
-	}
-	for _, e := range entries {
-		if n, ok := layout.ParseFencedDir(e.Name); ok && !named[n] {
-			a.rep.note("%s holds nothing the log names; the next run removes it", e.Name)
-		}
-	}
-	units := 0
-	for _, u := range st.Units {
-		if !u.Published {
-			units++
-		}
-	}
-	if units > 0 {
-		a.rep.note("%d planned units are not published yet", units)
-	}
-	return nil
-}
-
-func place(table, partition string) string {
-	name := "the table"
-	if table != ledger.MainTable {
-		name = "side table " + table
-	}
-	if partition == "" {
-		return name
-	}
-	return "partition " + partition + " of " + name
-}
-
-func oneSource(f *ledger.Footer) string {
-	for _, name := range slices.Sorted(maps.Keys(f.Sources)) {
-		return name
-	}
-	return ""
-}
-
-// sourceNames lists a few source partitions with the rows a file has of them.
-func sourceNames(f *ledger.Footer) string {
-	var b strings.Builder
-	names := slices.Sorted(maps.Keys(f.Sources))
-	for i, name := range names {
-		if i == 3 {
-			fmt.Fprintf(&b, " and %d more", len(names)-i)
-			break
-		}
-		if i > 0 {
-			b.WriteString(", ")
-		}
-		r := f.Sources[name]
-		fmt.Fprintf(&b, "%s (%d rows between %d and %d)", name, r.Rows, r.First, r.Last)
-	}
-	return b.String()
-}
-
-func abs(n int64) int64 {
-	if n < 0 {
-		return -n
-	}
-	return n
 }

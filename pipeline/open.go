@@ -26,6 +26,7 @@ import (
 	"github.com/hivesink/hivesink/internal/kv"
 	"github.com/hivesink/hivesink/layout"
 	"github.com/hivesink/hivesink/ledger"
+	"github.com/hivesink/hivesink/maintenance"
 	"github.com/hivesink/hivesink/metastore"
 	"github.com/hivesink/hivesink/record"
 	"github.com/hivesink/hivesink/rolling"
@@ -172,6 +173,10 @@ func (p *Pipeline) open(ctx context.Context, o Options) error {
 		return err
 	}
 	p.closers = append(p.closers, log)
+	// What an interrupted `hivesink compact` has left, before anything is planned.
+	if _, err := maintenance.Settle(o.FS, TableRoot(o.Config), log); err != nil {
+		return err
+	}
 	return p.assemble(o, log)
 }
 

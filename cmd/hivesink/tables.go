@@ -155,6 +155,16 @@ func describe(r *ledger.Record) (lines []string) {
 	for _, p := range r.Announced {
 		lines = append(lines, fmt.Sprintf("announced: %s%q number %d, %d files, %d rows", sideName(p.Table), p.Partition, p.Number, p.Files, p.Rows))
 	}
+	for i := range r.Replacing {
+		p := &r.Replacing[i]
+		lines = append(lines, fmt.Sprintf("replacing: %s%q, %d files by %d, %d rows", sideName(p.Table), p.Partition, len(p.Removed), len(p.Added), p.Rows()))
+	}
+	if len(r.Replaced) > 0 {
+		lines = append(lines, "replaced: unit "+strings.Join(r.Replaced, ", "))
+	}
+	if len(r.ReplacementsEnded) > 0 {
+		lines = append(lines, "replacement ended: unit "+strings.Join(r.ReplacementsEnded, ", "))
+	}
 	if r.Released {
 		lines = append(lines, "released")
 	}

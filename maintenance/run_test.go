@@ -1,0 +1,242 @@
+package maintenance
+
+import (
+	"errors"
+	"io/fs"
+	"path"
+	"testing"
+
+	"github.com/hivesink/hivesink/format/parquet"
+	"github.com/hivesink/hivesink/storage/memfs"
+)
+
+var skipDir = fs.SkipDir
+
+func TestForeignTable(t *testing.T) {
+	fsys := foreign(t)
+	before := fsys.Tree("/")
+	o := options(fsys)
+	o.DryRun = true
+	dry := run(t, o)
+	if after := fsys.Tree("/"); after != before {
+		t.Fatalf("MT9: a dry run changed\n%s\nto\n%s", before, after)
+	}
+	rep := run(t, options(fsys))
+	for i, p := range rep.Partitions {
+		d := dry.Partitions[i]
+		if p.Path != d.Path || p.Outcome != d.Outcome || p.FilesAfter != d.FilesAfter || len(p.Targets) != len(d.Targets) || p.Kept != d.Kept {
+			t.Errorf("planned was %+v, done %+v", d, p)
+		}
+	}
+	outcome(t, rep, "dt=0", Compacted)
+	outcome(t, rep, "dt=1", Compacted)
+	outcome(t, rep, "dt=2", AsItWas)
+	if rep.FilesBefore != 7 || rep.FilesAfter != 3 || rep.Rows != foreignRows {
+		t.Errorf("report: %+v", rep)
+	}
+	names, ids := look(t, fsys)
+	wantIDs(t, ids, foreignRows)
+	wantOthers(t, fsys)
+	wantClean(t, fsys)
+	for _, dir := range []string{"/dt=0", "/dt=1", "/dt=2"} {
+		if len(names[dir]) != 1 {
+			t.Errorf("%s has %v", dir, names[dir])
+		}
+	}
+	// The order of rows, the codec and what all files agreed on are kept.
+	name := path.Join(root, "dt=0", names["/dt=0"][0])
+	if got := idsOf(t, fsys, name); got[0] != 0 || got[29] != 29 {
+		t.Errorf("the rows of dt=0 are %v", got)
+	}
+	r, err := fsys.Open(name)
+	check(t, err)
+	f, err := parquetfile.Open(r, r.Size())
+	check(t, err)
+	meta := f.Meta()
+	if meta["who"] != "all" || len(meta) != 1 {
+		t.Errorf("metadata: %v", meta)
+	}
+	if c := f.Codecs(); len(c) != 1 || c[0] != "snappy" {
+		t.Errorf("codecs: %v", c)
+	}
+	// Again: nothing to do, nothing changes.
+	before = fsys.Tree("/")
+	if rep := run(t, options(fsys)); rep.AsItWas != 3 || rep.Compacted != 0 {
+		t.Errorf("a second run: %+v", rep)
+	}
+	if after := fsys.Tree("/"); after != before {
+		t.Errorf("a second run changed\n%s\nto\n%s", before, after)
+	}
+}
+
+func TestSelectedPartitions(t *testing.T) {
+	fsys := foreign(t)
+	o := options(fsys)
+	o.Partitions = []string{"dt=1"}
+	rep := run(t, o)
+	if len(rep.Partitions) != 1 || rep.Partitions[0].Path != "dt=1" || rep.Compacted != 1 {
+		t.Fatalf("report: %+v", rep.Partitions)
+	}
+	o = options(fsys)
+	o.Partitions = []string{"dt=7"}
+	if _, err := Run(t.Context(), o); err == nil {
+		t.Error("a partition that is not there was compacted")
+	}
+	o.Partitions = []string{"7"}
+	if _, err := Run(t.Context(), o); err == nil {
+		t.Error("7 passes for a partition")
+	}
+}
+
+// fails are partitions of one kind each that cannot be compacted (MT6).
+func TestLeftAsItWas(t *testing.T) {
+	good := fileOf(t, 0, 10, nil)
+	for _, c := range []struct {
+		name, want string
+		files      map[string][]byte
+	}{
+		{"cut short", Failed, map[string][]byte{"a.parquet": good, "b.parquet": good[:len(good)-9]}},
+		{"empty", Failed, map[string][]byte{"a.parquet": good, "b.parquet": nil}},
+		{"no Parquet", Failed, map[string][]byte{"a.parquet": good, "b.parquet": []byte("id,name\n1,x\n")}},
+		{"a writer at work", LeftAlone, map[string][]byte{"a.parquet": good, "b.parquet": good, "_temporary/0/c.parquet": good}},
+		{"a file being written", LeftAlone, map[string][]byte{"a.parquet": good, "b.parquet": good, ".c.parquet.inprogress.7": good}},
+		{"one file", AsItWas, map[string][]byte{"a.parquet": good}},
+		{"one file and others", AsItWas, map[string][]byte{"a.parquet": good, "notes": []byte("text")}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			fsys := memfs.New()
+			put(t, fsys, root+"/dt=0/x.parquet", fileOf(t, 10, 20, nil))
+			put(t, fsys, root+"/dt=0/y.parquet", fileOf(t, 20, 30, nil))
+			for name, data := range c.files {
+				put(t, fsys, root+"/dt=1/"+name, data)
+			}
+			before := fsys.Tree(root + "/dt=1")
+			rep := run(t, options(fsys))
+			p := outcome(t, rep, "dt=1", c.want)
+			if c.want == Failed && (rep.Failed != 1 || !errorNames(p.Reason, "b.parquet")) {
+				t.Errorf("it says: %s", p.Reason)
+			}
+			outcome(t, rep, "dt=0", Compacted) // the others go on
+			if after := fsys.Tree(root + "/dt=1"); after != before {
+				t.Errorf("it was\n%s\nand is\n%s", before, after)
+			}
+			wantClean(t, fsys)
+		})
+	}
+}
+
+func errorNames(text, name string) bool { return len(text) > 0 && contains(text, name) }
+
+func TestManagedTables(t *testing.T) {
+	for _, name := range []string{"_delta_log/0.json", "_spark_metadata/0", ".hoodie/x", "metadata/v1.metadata.json"} {
+		fsys := foreign(t)
+		put(t, fsys, root+"/"+name, []byte("{}"))
+		if _, err := Run(t.Context(), options(fsys)); err == nil || !contains(err.Error(), "managed by") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// MT2: the root is not exchanged; the window must be allowed.
+func TestUnpartitioned(t *testing.T) {
+	fsys := memfs.New()
+	for i := range 4 {
+		put(t, fsys, root+"/"+string(rune('a'+i))+".parquet", fileOf(t, 10*i, 10*i+10, nil))
+	}
+	put(t, fsys, root+"/_SUCCESS", nil)
+	before := fsys.Tree("/")
+	outcome(t, run(t, options(fsys)), "", LeftAlone)
+	if after := fsys.Tree("/"); after != before {
+		t.Fatalf("without --allow-window it became\n%s", after)
+	}
+	o := options(fsys)
+	o.AllowWindow = true
+	if p := outcome(t, run(t, o), "", Compacted); !p.Window {
+		t.Error("the report does not tell of the window")
+	}
+	names, ids := look(t, fsys)
+	wantIDs(t, ids, 40)
+	wantClean(t, fsys)
+	if len(names[""]) != 1 {
+		t.Errorf("it has %v", names[""])
+	}
+	if _, err := fsys.Stat(root + "/_SUCCESS"); err != nil {
+		t.Error(err)
+	}
+}
+
+// A directory with data files and with directories below it: those are carried
+// over, compacted before it.
+func TestMixedDirectory(t *testing.T) {
+	fsys := memfs.New()
+	put(t, fsys, root+"/dt=0/a.parquet", fileOf(t, 0, 10, nil))
+	put(t, fsys, root+"/dt=0/b.parquet", fileOf(t, 10, 20, nil))
+	put(t, fsys, root+"/dt=0/hr=1/a.parquet", fileOf(t, 20, 30, nil))
+	put(t, fsys, root+"/dt=0/hr=1/b.parquet", fileOf(t, 30, 40, nil))
+	rep := run(t, options(fsys))
+	outcome(t, rep, "dt=0", Compacted)
+	outcome(t, rep, "dt=0/hr=1", Compacted)
+	names, ids := look(t, fsys)
+	wantIDs(t, ids, 40)
+	wantClean(t, fsys)
+	if len(names["/dt=0"]) != 1 || len(names["/dt=0/hr=1"]) != 1 {
+		t.Errorf("files: %v", names)
+	}
+}
+
+// Files of two schemas: rewritten to the table's columns when those are known,
+// else joined by schema; never what would lose values.
+func TestSchemasDiffer(t *testing.T) {
+	table := func() *memfs.FS {
+		fsys := memfs.New()
+		for i := range 2 {
+			put(t, fsys, root+"/dt=0/a"+string(rune('0'+i))+".parquet", fileOf(t, 10*i, 10*i+10, nil))
+			put(t, fsys, root+"/dt=0/b"+string(rune('0'+i))+".parquet", narrow(t, 20+10*i, 30+10*i))
+		}
+		return fsys
+	}
+	fsys := table()
+	p := outcome(t, run(t, options(fsys)), "dt=0", Compacted)
+	if p.FilesAfter != 2 {
+		t.Errorf("by schema: %+v", p)
+	}
+	_, ids := look(t, fsys)
+	wantIDs(t, ids, 40)
+
+	fsys = table()
+	o := options(fsys)
+	o.Columns = columns(t, "id bigint", "name string")
+	p = outcome(t, run(t, o), "dt=0", Compacted)
+	if p.FilesAfter != 1 || p.Targets[0].Mode != ModeRewrite {
+		t.Errorf("with columns: %+v", p)
+	}
+	_, ids = look(t, fsys)
+	wantIDs(t, ids, 40)
+
+	fsys = table()
+	o = options(fsys)
+	o.Columns = columns(t, "id bigint") // name would be lost
+	p = outcome(t, run(t, o), "dt=0", LeftAlone)
+	if !contains(p.Reason, "name") {
+		t.Errorf("it says: %s", p.Reason)
+	}
+	fsys = table()
+	o = options(fsys)
+	o.Columns = columns(t, "id string", "name string")
+	outcome(t, run(t, o), "dt=0", LeftAlone)
+}
+
+// A second compaction of the same table waits for nobody.
+func TestLocked(t *testing.T) {
+	fsys := foreign(t)
+	lock, err := fsys.LockDir(root)
+	check(t, err)
+	if _, err := Run(t.Context(), options(fsys)); err == nil || !contains(err.Error(), "locked") {
+		t.Fatalf("a locked table: %v", err)
+	}
+	check(t, lock.Close())
+	if err := errors.Join(lock.Close()); err == nil {
+		t.Fatal("closed twice")
+	}
+	run(t, options(fsys))
+}

@@ -150,7 +150,11 @@ func (w *crashWorld) crash(t *testing.T, k, skip int, after bool, before map[str
 				seen["new"]++
 			}
 		}
-		if k%4 == 0 {
+		if name == "kill" {
+			for i := range 3 {
+				w.crashAgain(t, image.Kill(), before, uint64(3*k+i))
+			}
+		} else if k%8 == 0 {
 			w.crashAgain(t, image.Kill(), before, uint64(k))
 		}
 		rep, err := Run(context.Background(), w.options(image))

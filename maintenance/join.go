@@ -48,17 +48,14 @@ func common(files []*parquetfile.File) map[string]string {
 	return out
 }
 
-// advise picks copy or merge for files of one schema.
-func advise(files []*parquetfile.File, o parquetfile.JoinOptions) (mode, why string) {
-	return ModeCopy, fmt.Sprintf("%d inputs", len(files))
-}
-
 // write writes a target's bytes.
 func (c *compaction) write(ctx context.Context, t *target, files []*parquetfile.File, w io.Writer) (parquetfile.Info, error) {
 	o := c.join(files, t.footer)
 	switch t.Mode {
-	case ModeCopy, ModeMerge:
+	case ModeCopy:
 		return parquetfile.Copy(ctx, files, w, o)
+	case ModeMerge:
+		return parquetfile.Merge(ctx, files, w, o)
 	}
 	codec := o.Codec
 	if agreed := codecOf(files); c.KeepCodec && agreed != "" {

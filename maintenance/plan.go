@@ -215,18 +215,17 @@ func describe(e entry, f *parquetfile.File, classes *[]*parquetfile.File) (*data
 	return d, nil
 }
 
-// coarse says why a single file is worth writing anew: many row groups far from
-// full. Our own files are as good as they get: what looks small there was cut by
-// size.
+// coarse says why a single file is worth writing anew: many row groups that
+// would become fewer. Our own files are as good as they get.
 func coarse(f *parquetfile.File) string {
-	groups := int64(len(f.RowGroups()))
-	if groups < 2 || strings.HasPrefix(f.CreatedBy(), "hivesink") {
+	if len(f.RowGroups()) < 2 || strings.HasPrefix(f.CreatedBy(), "hivesink") {
 		return ""
 	}
-	if rows, size := f.Rows()/groups, f.Size()/groups; rows < parquetfile.RowGroupRows/8 && size < parquetfile.RowGroupBytes/8 {
-		return fmt.Sprintf("%d row groups of %d rows", groups, rows)
+	mode, why := parquetfile.Advise([]*parquetfile.File{f}, parquetfile.JoinOptions{Codec: "none", KeepCodec: true})
+	if mode == parquetfile.ModeCopy {
+		return ""
 	}
-	return ""
+	return why
 }
 
 // knownToLog keeps MT8: the files are those that the log counts.
@@ -337,7 +336,7 @@ func (c *compaction) choose(h *handles, p *plan, t *target) error {
 	}
 	differ := parquetfile.Same(files)
 	if differ == nil {
-		t.Mode, t.Why = advise(files, c.join(files, nil))
+		t.Mode, t.Why = parquetfile.Advise(files, c.join(files, nil))
 		return nil
 	}
 	t.Mode, t.Why = ModeRewrite, "the schemas differ: "+differ.Error()

@@ -1,6 +1,10 @@
 package maintenance
 
-import "sync/atomic"
+import (
+	"sync/atomic"
+
+	"github.com/hivesink/hivesink/format/parquet"
+)
 
 // What became of a partition.
 const (
@@ -41,9 +45,9 @@ type Target struct {
 
 // Modes of a target.
 const (
-	ModeCopy    = "copy"    // column chunks byte for byte
-	ModeMerge   = "merge"   // small row groups joined, values not decoded
-	ModeRewrite = "rewrite" // decoded and encoded
+	ModeCopy    = parquetfile.ModeCopy  // column chunks byte for byte
+	ModeMerge   = parquetfile.ModeMerge // small row groups joined, values not decoded
+	ModeRewrite = "rewrite"             // decoded and encoded
 )
 
 // Report is what Run did, or in a dry run would do.

@@ -90,7 +90,7 @@ func run(ctx context.Context, fs storage.FS, root string) (rep *Report, moved bo
 		return nil, true, err
 	}
 	a.halfDone(after)
-	if err := a.published(before.Seq); err != nil {
+	if err := a.published(before.Seq, after.Seq); err != nil {
 		return nil, false, err
 	}
 	if err := a.pending(after); err != nil {
@@ -234,9 +234,13 @@ func (a *auditor) add(source, table string, s ledger.Sum) {
 }
 
 // published compares the files with the published facts the log still has, and
-// reads those that became visible after the listing (AU-1).
-func (a *auditor) published(listed uint64) error {
+// reads those that became visible after the listing (AU-1). Later ones belong to
+// checkpoints that the sums do not have.
+func (a *auditor) published(listed, last uint64) error {
 	return ledger.ReadLog(a.fs, a.root, func(r *ledger.Record) error {
+		if r.Seq > last {
+			return nil
+		}
 		for _, p := range r.Published {
 			if err := a.one(&p, r.Seq, listed); err != nil {
 				return err

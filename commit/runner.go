@@ -21,6 +21,10 @@ type Runner struct {
 	paused   map[string]pause   // by policy: it failed as a whole
 	pending  map[string]pending // by PartitionKey: not announced yet
 	next     int64
+	more     bool
+
+	// AtOnce is how many announcements one Run tries at most; 0: all.
+	AtOnce int
 }
 
 // pause is a wait after failures.
@@ -43,6 +47,7 @@ type item struct {
 	Announcement
 	key    string
 	passed int
+	later  bool // not in this Run
 	err    error
 }
 
@@ -79,7 +84,12 @@ func NewRunner(o Options, policies []Policy) *Runner {
 // microseconds); 0 when the last Run left nothing behind.
 func (r *Runner) NextTry() int64 { return r.next }
 
-// Run announces as, all that is due at now (microseconds). It returns the facts
+// More says whether the last Run has left announcements untried because they
+// were too many.
+func (r *Runner) More() bool { return r.more }
+
+// Run announces as, all that is due at now (microseconds), as far as AtOnce
+// goes. It returns the facts
 // of what every policy has done, also when others failed, and an error when
 // anything was left: class retry when trying again (Run with what is due then,
 // not before NextTry) is all there is to do, else the process must stop. What
@@ -95,6 +105,9 @@ func (r *Runner) Run(ctx context.Context, as []Announcement, now int64) (done []
 	var errs []error
 	for i := range items {
 		it := &items[i]
+		if it.later {
+			continue
+		}
 		if it.err == nil && it.passed == len(r.policies) {
 			done = append(done, it.Fact(now))
 			delete(r.pending, it.key)
@@ -111,6 +124,8 @@ func (r *Runner) Run(ctx context.Context, as []Announcement, now int64) (done []
 // take makes items of announcements and forgets what is not due any more.
 func (r *Runner) take(as []Announcement, now int64) []item {
 	items := make([]item, len(as))
+	tried := 0
+	r.more = false
 	due := make(map[string]pending, len(as))
 	for i, a := range as {
 		it := item{Announcement: a, key: ledger.PartitionKey(a.Table, a.Partition)}
@@ -129,6 +144,8 @@ func (r *Runner) take(as []Announcement, now int64) []item {
 			it.err = fault.New(fault.Halt, "the table log names a partition hivesink cannot have made; run fsck", "announce %q: %w", a.Partition, err)
 		} else if p.waits(now) {
 			it.err = p.waiting()
+		} else if tried++; r.AtOnce > 0 && tried > r.AtOnce {
+			it.later, r.more = true, true
 		}
 		items[i] = it
 	}
@@ -163,7 +180,7 @@ func (r *Runner) run(ctx context.Context, k int, p Policy, items []item, now int
 	var members []*item
 	for i := range items {
 		it := &items[i]
-		if it.err != nil || it.passed != k {
+		if it.err != nil || it.later || it.passed != k {
 			continue
 		}
 		if !wants(p, &it.Announcement) {

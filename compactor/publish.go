@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"path"
+	"strings"
 
 	"github.com/hivesink/hivesink/internal/fault"
 	"github.com/hivesink/hivesink/ledger"
@@ -15,22 +16,46 @@ func (o *Options) TargetPath(u *ledger.Unit) string {
 	return path.Join(o.Location(u.Table), u.Partition, u.Target)
 }
 
-// Publish renames a built target to its final name and makes that durable
-// (C1).
-func (o *Options) Publish(b *Built) error {
+// Publish renames built targets to their final names and makes that durable
+// (C1): all of them together, so that a directory they share is synced once. An
+// error leaves the rest to a redo.
+func (o *Options) Publish(built ...*Built) error {
+	if err := o.makeDirs(built); err != nil {
+		return err
+	}
+	into, outOf := newDirs(), newDirs()
+	for _, b := range built {
+		to := o.TargetPath(&b.Unit)
+		err := o.FS.Rename(b.Path, to)
+		if errors.Is(err, storage.ErrExist) {
+			return fault.Wrap(fault.Halt, "move the file away, or run fsck to see what it is",
+				fmt.Errorf("publish unit %s: a file is in the way: %w", b.Unit.ID, err))
+		}
+		if err != nil {
+			return storage.Classify(fmt.Errorf("publish unit %s as %s: %w", b.Unit.ID, to, err))
+		}
+		into.add(path.Dir(to))
+		outOf.add(path.Dir(b.Path))
+	}
+	// The targets' directories first, so that no moment has only the loss of
+	// the old names on disk.
+	for _, dir := range append(into.list, outOf.list...) {
+		if err := o.FS.SyncDir(dir); err != nil {
+			return storage.Classify(fmt.Errorf("publish %d units: %w", len(built), &storage.UnsyncedError{Name: dir, Err: err}))
+		}
+	}
+	for _, b := range built {
+		if err := o.look(b); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// look sees whether the rename was done: one that answers well and does nothing
+// would lose the rows.
+func (o *Options) look(b *Built) error {
 	to := o.TargetPath(&b.Unit)
-	if err := storage.MkdirAllSync(o.FS, path.Dir(o.Location(b.Unit.Table)), path.Dir(to)); err != nil {
-		return storage.Classify(fmt.Errorf("make partition directory: %w", err))
-	}
-	err := storage.Publish(o.FS, b.Path, to)
-	if errors.Is(err, storage.ErrExist) {
-		return fault.Wrap(fault.Halt, "move the file away, or run fsck to see what it is",
-			fmt.Errorf("publish unit %s: a file is in the way: %w", b.Unit.ID, err))
-	}
-	if err != nil {
-		return storage.Classify(fmt.Errorf("publish unit %s as %s: %w", b.Unit.ID, to, err))
-	}
-	// A rename that answers well and does nothing would lose the rows: look.
 	info, err := o.FS.Stat(to)
 	if err != nil {
 		return fmt.Errorf("look at the target of unit %s after the rename: %w", b.Unit.ID, err)
@@ -40,6 +65,58 @@ func (o *Options) Publish(b *Built) error {
 			b.Unit.ID, to, info.Size, b.Bytes)
 	}
 	return nil
+}
+
+// makeDirs makes the partition directories of targets, durable before anything
+// is renamed into them (storage S6): level by level, so that what they have in
+// common is synced once.
+func (o *Options) makeDirs(built []*Built) error {
+	done, above := newDirs(), newDirs()
+	for _, b := range built {
+		root := o.Location(b.Unit.Table)
+		level := path.Dir(root)
+		for _, name := range append([]string{path.Base(root)}, levels(b.Unit.Partition)...) {
+			parent := level
+			if level = path.Join(level, name); !done.add(level) {
+				continue
+			}
+			if err := storage.MkdirTolerant(o.FS, level); err != nil {
+				return storage.Classify(fmt.Errorf("make partition directory: %w", err))
+			}
+			above.add(parent)
+		}
+	}
+	for _, dir := range above.list {
+		if err := o.FS.SyncDir(dir); err != nil {
+			return storage.Classify(fmt.Errorf("make partition directories: %w", &storage.UnsyncedError{Name: dir, Err: err}))
+		}
+	}
+	return nil
+}
+
+func levels(partition string) []string {
+	if partition == "" {
+		return nil
+	}
+	return strings.Split(partition, "/")
+}
+
+// dirs is a set of directories, in the order they came.
+type dirs struct {
+	known map[string]bool
+	list  []string
+}
+
+func newDirs() *dirs { return &dirs{known: make(map[string]bool)} }
+
+// add says whether dir is new.
+func (d *dirs) add(dir string) bool {
+	if d.known[dir] {
+		return false
+	}
+	d.known[dir] = true
+	d.list = append(d.list, dir)
+	return true
 }
 
 // Done looks whether a planned unit's target is visible already, from before a

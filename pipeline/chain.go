@@ -40,13 +40,19 @@ type chain struct {
 	mu    sync.Mutex // guards lanes: writers are opened beside the chain
 	lanes []*writer.Lane
 
-	bundles   bundles
+	staging   *staging
+	queue     []string       // units that wait for the pool
+	building  int            // units the pool has
+	built     []result       // what the pool has made, not yet published
 	submitted map[string]int // unit id → attempts so far
-	deleted   []string       // units whose inputs are gone, not yet noted
-	stats     *Stats
-	staged    atomic.Int64 // bytes of parts in flight
-	eased     chan struct{}
-	onPos     func(map[string]string)
+	lastPlan  planned
+	// announceAt is before when nothing is announced while units are built.
+	announceAt int64
+	deleted    []string // units whose inputs are gone, not yet noted
+	stats      *Stats
+	staged     atomic.Int64 // bytes of parts in flight
+	eased      chan struct{}
+	onPos      func(map[string]string)
 
 	newPartitions int // limits.new_partitions_per_checkpoint
 }
@@ -87,7 +93,11 @@ func (c *chain) checkpoint(ctx context.Context, ended, complete bool) error {
 		return fmt.Errorf("append checkpoint %d: %w", cp.Number, err)
 	}
 	for i := range cp.Parts {
-		c.bundles.add(&cp.Parts[i])
+		c.staging.add(&cp.Parts[i])
+	}
+	c.restage()
+	for i := range cp.Units {
+		c.queue = append(c.queue, cp.Units[i].ID)
 	}
 	c.stats.Checkpoints.Add(1)
 	c.stats.PartFiles.Add(int64(len(parts)))
@@ -158,14 +168,14 @@ func (c *chain) append(r *ledger.Record) error {
 		return err
 	}
 	c.deleted = nil
-	var bytes int64
-	for _, p := range c.log.State().Parts {
-		bytes += p.Bytes
-	}
-	if was := c.staged.Swap(bytes); bytes < was {
+	return nil
+}
+
+// restage lets those at the gate know how much is staged.
+func (c *chain) restage() {
+	if was := c.staged.Swap(c.staging.bytes); c.staging.bytes < was {
 		c.ease()
 	}
-	return nil
 }
 
 // ease wakes one of those who wait at the gate.
@@ -176,9 +186,16 @@ func (c *chain) ease() {
 	}
 }
 
-// advance does everything that can be done now: plan, publish, announce. It
-// returns when to call again at the latest (wall clock, microseconds; 0: when
-// something happens).
+// What one call of advance publishes and announces at most, so that a
+// checkpoint need not wait until thousands of partitions are done (P4).
+const (
+	publishAtOnce  = 128
+	announceAtOnce = 128
+)
+
+// advance plans, publishes and announces what can be now, up to a number of
+// each. It returns when to call again at the latest (wall clock, microseconds;
+// 0: when something happens).
 func (c *chain) advance(ctx context.Context, flush bool) (next int64, err error) {
 	n1, err := c.planUnits(flush)
 	if err != nil {
@@ -187,11 +204,27 @@ func (c *chain) advance(ctx context.Context, flush bool) (next int64, err error)
 	if err := c.collect(ctx); err != nil {
 		return 0, err
 	}
+	if err := c.start(); err != nil { // the pool has room again
+		return 0, err
+	}
 	n2, err := c.announce(ctx, flush)
 	if err != nil {
 		return 0, err
 	}
+	if c.more() {
+		n2 = c.now()
+	}
 	return earliest(n1, n2), nil
+}
+
+// more says whether advance has left something that it can do at once.
+func (c *chain) more() bool {
+	return len(c.built) > 0 || c.runner.More() && c.mayAnnounce(c.now())
+}
+
+// mayAnnounce says whether it is time to look for what is due.
+func (c *chain) mayAnnounce(now int64) bool {
+	return now >= c.announceAt || c.building == 0 && len(c.built) == 0
 }
 
 func earliest(a, b int64) int64 {
@@ -207,6 +240,10 @@ func (c *chain) planUnits(flush bool) (next int64, err error) {
 	o := c.plan
 	if c.staged.Load() > c.stage/2 {
 		o.Policy = "off" // the backlog is past its limit: publish unmerged
+	}
+	same := planned{st.Checkpoint, c.stats.Announced.Load(), flush, o.Policy, c.lastPlan.next}
+	if c.lastPlan == same && (same.next == 0 || c.now() < same.next) {
+		return same.next, c.start()
 	}
 	units, next := coordinator.Plan(st, o, coordinator.Input{
 		Now: c.now(), Flush: flush, Draw: c.random, Epoch: c.log.Epoch(),
@@ -225,18 +262,36 @@ func (c *chain) planUnits(flush bool) (next int64, err error) {
 		if err := c.append(&ledger.Record{Plan: units}); err != nil {
 			return 0, fmt.Errorf("append plan of %d units: %w", len(units), err)
 		}
+		for i := range units {
+			c.queue = append(c.queue, units[i].ID)
+		}
 	}
+	same.next = next
+	c.lastPlan = same
 	return next, c.start()
 }
 
-// start hands every planned unit that is not under way to the pool.
+// planned is what the last plan was made of. Asked again, before next, the
+// coordinator would find nothing: parts come with checkpoints, and a
+// partition's time passes at checkpoints, or is judged anew when it was
+// announced.
+type planned struct {
+	checkpoint uint64
+	announced  int64
+	flush      bool
+	policy     string
+	next       int64
+}
+
+// buildAhead is how many units the pool is given: enough to keep it busy while
+// the chain publishes, few enough that their inputs take no memory.
+const buildAhead = 2 * publishAtOnce
+
+// start hands units to the pool.
 func (c *chain) start() error {
-	st := c.log.State()
-	for _, id := range slices.Sorted(maps.Keys(st.Units)) {
-		u := st.Units[id]
-		if _, started := c.submitted[id]; started || u.Published {
-			continue
-		}
+	for len(c.queue) > 0 && c.building < buildAhead {
+		u := c.log.State().Units[c.queue[0]]
+		c.queue = c.queue[1:]
 		if err := c.submit(u); err != nil {
 			return err
 		}
@@ -259,6 +314,7 @@ func (c *chain) submit(u *ledger.Unit) error {
 		job.Inputs = append(job.Inputs, compactor.Input{Part: *part, Path: where})
 	}
 	c.submitted[u.ID]++
+	c.building++
 	c.pool.submit(job)
 	return nil
 }
@@ -266,13 +322,18 @@ func (c *chain) submit(u *ledger.Unit) error {
 // maxAttempts is how often a unit is built when the storage says "try again".
 const maxAttempts = 3
 
-// collect publishes the targets that are built, notes them, and deletes their
+// collect publishes targets that are built, notes them, and deletes their
 // inputs (P2).
 func (c *chain) collect(ctx context.Context) error {
-	results := c.pool.take()
+	fresh := c.pool.take()
+	c.building -= len(fresh)
+	c.built = append(c.built, fresh...)
+	results := c.built[:min(len(c.built), publishAtOnce)]
+	c.built = c.built[len(results):]
 	if len(results) == 0 {
 		return nil
 	}
+	var targets []*compactor.Built
 	var facts []ledger.Published
 	for _, r := range results {
 		if r.err != nil {
@@ -285,10 +346,11 @@ func (c *chain) collect(ctx context.Context) error {
 			}
 			return r.err
 		}
-		if err := c.compact.Publish(r.built); err != nil {
-			return err
-		}
+		targets = append(targets, r.built)
 		facts = append(facts, c.publishedFact(r.built))
+	}
+	if err := c.compact.Publish(targets...); err != nil {
+		return err
 	}
 	return c.notePublished(facts)
 }
@@ -307,12 +369,19 @@ func (c *chain) notePublished(facts []ledger.Published) error {
 	if len(facts) == 0 {
 		return nil
 	}
+	moved := make([]ledger.StagedFile, len(facts))
+	for i := range facts {
+		u := c.log.State().Units[facts[i].Unit]
+		moved[i] = c.log.State().Parts[u.Inputs[0]].File()
+	}
 	if err := c.append(&ledger.Record{Published: facts}); err != nil {
 		return fmt.Errorf("note %d published files: %w", len(facts), err)
 	}
 	for i := range facts {
 		if u := c.log.State().Units[facts[i].Unit]; u != nil {
-			c.bundles.published(c.log.State(), u)
+			c.staging.published(c.log.State(), u)
+		} else {
+			c.staging.gone(moved[i]) // mode publish: the input itself
 		}
 	}
 	for i := range facts {
@@ -335,31 +404,42 @@ func (c *chain) notePublished(facts []ledger.Published) error {
 func (c *chain) deleteInputs(u *ledger.Unit) error {
 	for _, id := range u.Inputs {
 		part := c.log.State().Parts[id]
-		if part == nil || !c.bundles.spent(part) {
+		if part == nil || !c.staging.spent(part) {
 			continue
 		}
 		where, err := c.log.Locate(part.Epoch, part.Name)
 		if errors.Is(err, storage.ErrNotExist) {
-			c.bundles.deleted(part)
+			c.staging.gone(part.File())
 			continue // deleted before a crash
 		}
 		if err == nil {
 			err = c.log.Trash(where)
 		}
-		c.bundles.deleted(part)
 		if err != nil && !errors.Is(err, storage.ErrNotExist) {
 			return storage.Classify(fmt.Errorf("delete input %s of unit %s: %w", id, u.ID, err))
 		}
+		c.staging.gone(part.File())
 	}
 	c.deleted = append(c.deleted, u.ID)
+	c.restage()
 	return nil
 }
+
+// announceShare: while units are being published, looking for what is due takes
+// at most one part in so many of the time. It costs as much as there is in
+// flight, and each published file may make something due.
+const announceShare = 10
 
 // announce runs the policies of the partitions whose trigger has passed (P3).
 func (c *chain) announce(ctx context.Context, flush bool) (next int64, err error) {
 	now := c.now()
+	if !c.mayAnnounce(now) {
+		return c.announceAt, nil
+	}
 	due, next := c.core.Due(c.log.State(), now, flush)
-	if len(due) == 0 {
+	c.announceAt = c.now()
+	c.announceAt += announceShare * (c.announceAt - now)
+	if len(due) == 0 && !c.runner.More() {
 		return next, nil
 	}
 	done, err := c.runner.Run(ctx, due, now)
@@ -405,6 +485,11 @@ func (c *chain) recover() error {
 	if err := c.notePublished(facts); err != nil {
 		return err
 	}
+	for _, id := range slices.Sorted(maps.Keys(st.Units)) {
+		if !st.Units[id].Published {
+			c.queue = append(c.queue, id)
+		}
+	}
 	return c.start()
 }
 
@@ -426,6 +511,9 @@ func (c *chain) settle(ctx context.Context) error {
 			if !u.Published {
 				inFlight++
 			}
+		}
+		if c.more() {
+			continue
 		}
 		if inFlight > 0 {
 			if err := c.pool.wait(ctx); err != nil {

@@ -27,18 +27,24 @@ func (p *Pipeline) loop(ctx context.Context) {
 	w := p.c.pool.(*workers)
 	for {
 		var err error
-		select {
-		case <-ctx.Done():
-			return
+		select { // a checkpoint goes before what is left of the work
 		case r := <-p.requests:
-			err = p.c.judge(r.do(ctx, p.c))
-			r.done <- err
+			err = p.serve(ctx, r)
 		case <-checkpoints.C:
 			err = p.c.checkpoint(ctx, false, false)
-		case <-ticks.C:
-			err = p.c.tick()
-		case <-w.ready:
-		case <-wake.C:
+		default:
+			select {
+			case <-ctx.Done():
+				return
+			case r := <-p.requests:
+				err = p.serve(ctx, r)
+			case <-checkpoints.C:
+				err = p.c.checkpoint(ctx, false, false)
+			case <-ticks.C:
+				err = p.c.tick()
+			case <-w.ready:
+			case <-wake.C:
+			}
 		}
 		var next int64
 		if err == nil {
@@ -52,6 +58,12 @@ func (p *Pipeline) loop(ctx context.Context) {
 		}
 		wake.Reset(p.wakeIn(next))
 	}
+}
+
+func (p *Pipeline) serve(ctx context.Context, r request) error {
+	err := p.c.judge(r.do(ctx, p.c))
+	r.done <- err
+	return err
 }
 
 // tickInterval is how often the rolling policy's clocks are looked at.

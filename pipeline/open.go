@@ -244,13 +244,15 @@ func (p *Pipeline) assemble(o Options, log *ledger.Ledger) error {
 		submitted: make(map[string]int), stats: &p.Stats, eased: make(chan struct{}, 1), onPos: cfg.OnCheckpoint,
 		newPartitions: cfg.Limits.NewPartitionsPerCheckpoint,
 	}
-	p.c.bundles = newBundles(log.State())
+	p.c.staging = newStaging(log.State())
+	p.c.restage()
 	p.c.core.Start(o.Now())
 	policies, err := p.policies(o, log, location)
 	if err != nil {
 		return err
 	}
 	p.c.runner = commit.NewRunner(copts, policies)
+	p.c.runner.AtOnce = announceAtOnce
 	return nil
 }
 

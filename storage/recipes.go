@@ -78,7 +78,7 @@ func MkdirAllSync(fsys FS, root, dir string) error {
 	parent := root
 	for _, name := range strings.Split(rest, "/") {
 		level := path.Join(parent, name)
-		if err := mkdirTolerant(fsys, level); err != nil {
+		if err := MkdirTolerant(fsys, level); err != nil {
 			return err
 		}
 		if err := fsys.SyncDir(parent); err != nil {
@@ -89,7 +89,9 @@ func MkdirAllSync(fsys FS, root, dir string) error {
 	return nil
 }
 
-func mkdirTolerant(fsys FS, dir string) error {
+// MkdirTolerant makes one directory that may be there already. Nothing is
+// synced.
+func MkdirTolerant(fsys FS, dir string) error {
 	mkErr := fsys.Mkdir(dir)
 	if mkErr == nil || !errors.Is(mkErr, ErrExist) {
 		return mkErr

@@ -2,7 +2,9 @@ package csvrow
 
 import (
 	"bytes"
+	"encoding/binary"
 	"fmt"
+	"math/bits"
 	"time"
 	"unicode/utf8"
 
@@ -57,10 +59,20 @@ type Decoder struct {
 	rows    *textval.Rows
 	columns []int // of each field; below zero: none
 	unknown int
-	delim   byte
-	quote   byte
-	null    []byte
-	plain   []byte // the record's fields that had doubled quotes, without them
+	marks
+	null  []byte
+	plain []byte // the record's fields that had doubled quotes, without them
+}
+
+// marks are what ends a field or must not be in it.
+type marks struct {
+	delim, quote   byte
+	delims, quotes uint64 // in every byte of a word
+}
+
+func (o Options) marks() marks {
+	d := o.delimiter()
+	return marks{delim: d, quote: o.Quote, delims: ones * uint64(d), quotes: ones * uint64(o.Quote)}
 }
 
 var _ format.RowDecoder = (*Decoder)(nil)
@@ -77,7 +89,7 @@ func New(s *record.Schema, header []string, o Options) (*Decoder, error) {
 	if err != nil {
 		return nil, fmt.Errorf("decoding CSV: %w", err)
 	}
-	d := &Decoder{rows: rows, delim: o.delimiter(), quote: o.Quote, null: []byte(o.Null)}
+	d := &Decoder{rows: rows, marks: o.marks(), null: []byte(o.Null)}
 	if err := d.match(s, header); err != nil {
 		rows.Release()
 		return nil, fmt.Errorf("decoding CSV: %w", err)
@@ -119,7 +131,7 @@ func ParseHeader(rec []byte, o Options) ([]string, error) {
 		return nil, fmt.Errorf("reading a CSV header: %w", err)
 	}
 	rec = bytes.TrimPrefix(rec, []byte("\xef\xbb\xbf"))
-	d := &Decoder{delim: o.delimiter(), quote: o.Quote}
+	d := &Decoder{marks: o.marks()}
 	var names []string
 	for p := 0; ; {
 		text, _, end, err := d.field(rec, p)
@@ -141,7 +153,17 @@ func (d *Decoder) field(rec []byte, p int) (text []byte, quoted bool, end int, e
 		return d.quotedField(rec, p)
 	}
 	end = len(rec)
-	for q := p; q < len(rec); q++ {
+	q := p
+	for q+8 <= len(rec) {
+		x := binary.LittleEndian.Uint64(rec[q:])
+		m := zeroBytes(x^d.delims) | zeroBytes(x^d.quotes)
+		if m != 0 {
+			q += bits.TrailingZeros64(m) >> 3
+			break
+		}
+		q += 8
+	}
+	for ; q < len(rec); q++ {
 		c := rec[q]
 		if c == d.delim {
 			end = q
@@ -154,6 +176,14 @@ func (d *Decoder) field(rec []byte, p int) (text []byte, quoted bool, end int, e
 	}
 	return rec[p:end:end], false, end, nil
 }
+
+// zeroBytes has the high bit of each byte set that is zero in x; it is exact for
+// the lowest such byte.
+func zeroBytes(x uint64) uint64 {
+	return (x - ones) &^ x & (ones << 7)
+}
+
+const ones = 0x0101010101010101
 
 func (d *Decoder) quotedField(rec []byte, start int) ([]byte, bool, int, *format.Error) {
 	p := start + 1

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"reflect"
 	"strings"
@@ -305,6 +306,54 @@ func BenchmarkFields(b *testing.B) {
 		}
 		if d.Len() == 8192 {
 			d.NewBatch().Release()
+		}
+	}
+}
+
+// TestWordsAndBytes compares what reads words at a time with what reads bytes:
+// fields and records of every length, marks at every place, bytes that differ
+// from a mark in one bit.
+func TestWordsAndBytes(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	alphabet := []byte{',', '"', '-', '+', '#', 0, 'a', 'b', 'c', 0xac, 0xa2, ' ', '0', '1', '2', '3'}
+	for _, o := range []Options{{Quote: '"'}, {}} {
+		d := &Decoder{marks: o.marks()}
+		fields, quotes := 0, 0
+		for range 200_000 {
+			rec := make([]byte, r.IntN(40))
+			for i := range rec {
+				rec[i] = 'x'
+				if r.IntN(6) == 0 {
+					rec[i] = alphabet[r.IntN(len(alphabet))]
+				}
+			}
+			if len(rec) > 0 && o.Quote != 0 && rec[0] == o.Quote {
+				continue
+			}
+			wantEnd, wantErr := len(rec), false
+			for i, c := range rec {
+				if c == ',' || o.Quote != 0 && c == o.Quote {
+					wantEnd, wantErr = i, c != ','
+					break
+				}
+			}
+			text, _, end, err := d.field(rec, 0)
+			switch {
+			case (err != nil) != wantErr:
+				t.Fatalf("%q: error %v", rec, err)
+			case err != nil:
+				quotes++
+				if !strings.Contains(err.Reason, fmt.Sprintf("offset %d ", wantEnd)) {
+					t.Fatalf("%q: %s, want offset %d", rec, err.Reason, wantEnd)
+				}
+			case end != wantEnd || string(text) != string(rec[:end]):
+				t.Fatalf("%q: field %q ends at %d, want %d", rec, text, end, wantEnd)
+			default:
+				fields++
+			}
+		}
+		if fields < 1000 || o.Quote != 0 && quotes < 1000 {
+			t.Fatalf("only %d fields and %d stray quotes", fields, quotes)
 		}
 	}
 }

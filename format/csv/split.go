@@ -60,6 +60,13 @@ func (s *splitter) scan(buf []byte) (end int, found bool) {
 		s.seen = len(buf)
 		return len(buf), false
 	}
+	if s.at != insideQuotes {
+		// Most records have no quotes at all: then the line is the record.
+		n := bytes.IndexByte(buf[s.seen:], '\n')
+		if n >= 0 && bytes.IndexByte(buf[s.seen:s.seen+n], s.quote) < 0 {
+			return s.seen + n, true
+		}
+	}
 	p, at := s.seen, s.at
 	for p < len(buf) {
 		if at == insideQuotes {

@@ -212,7 +212,7 @@ func (p *Pipeline) openState(o Options) (kv.Store, error) {
 // assemble builds the stages around an open ledger.
 func (p *Pipeline) assemble(o Options, log *ledger.Ledger) error {
 	cfg := o.Config
-	p.budget = writer.NewBudget(int64(cfg.Limits.Memory)/2, cfg.Limits.OpenFiles)
+	p.budget = writer.NewBudget(int64(cfg.Limits.Memory)/4, cfg.Limits.OpenFiles)
 	w, err := p.writerOptions(o, log)
 	if err != nil {
 		return err

@@ -292,7 +292,7 @@ func (o *Options) newColumns(s *parquetfile.Schema) *parquetfile.Columns {
 
 // idleShare is the part of the budget that column buffers between two buckets
 // may take: what grew to the size of a bucket need not grow again.
-const idleShare = 16
+const idleShare = 8
 
 // releaseColumns gives a bucket's buffer back.
 func (o *Options) releaseColumns(b *bucket) {

@@ -1,11 +1,18 @@
-"""Measures the ingest path, NDJSON files to a compacted, partitioned table,
-beside DuckDB's COPY on the same files. Run by `make bench-ingest`.
+"""Measures the ingest path, records to a compacted, partitioned table, beside
+DuckDB's COPY ... PARTITION_BY on the same files. Run by `make bench-ingest`.
 
-Each run is a child process; CPU seconds (user and system), wall clock and peak
-memory are what the kernel says of it. Runs alternate; medians are printed.
-DuckDB has no checkpoints and nothing to recover: it shows what the bytes cost.
+Inputs: NDJSON files, CSV files, thousands of small NDJSON files, and Arrow
+batches in memory that a Go program hands over (benchmarks/library); with a
+checkpoint every 10 s and every second, compaction on, zstd. Each run is a child
+process; CPU seconds (user and system), wall clock and peak memory are what the
+kernel says of it. The systems take turns, round by round; medians are printed.
+What each table holds is counted. DuckDB has no checkpoints and nothing to
+recover: it shows what the bytes cost.
 
-    ingest.py [--rows N] [--files N] [--days N] [--rounds N] [--input DIR] [--no-stages]
+    ingest.py [--rows N] [--files N] [--small N] [--days N] [--rounds N] [--threads N]
+              [--only TEXT] [--no-stages] [--no-readers] [--check]
+
+--check ends with exit code 1 when a target is missed.
 """
 
 import argparse
@@ -20,16 +27,19 @@ import time
 
 import duckdb
 
+from targets import judge
+
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(HERE)
 CACHE = os.path.join(HERE, ".cache")
-BINARY = os.path.join(ROOT, "bin", "hivesink")
+BIN = os.path.join(ROOT, "bin")
 
 CONFIG = """\
 pipeline: bench
 state_dir: {work}/state
 source:
-  files: {{paths: ["{data}/*.ndjson"]}}
+  files: {{paths: ["{data}/*.{ext}"]}}
+  format: {format}
   readers: {threads}
 table:
   database: bench
@@ -52,26 +62,30 @@ compaction: {{file_size: 128MB, policy: hold, max_delay: 5m, parallelism: {threa
 
 DUCKDB = """\
 import duckdb, sys
-data, out, threads = sys.argv[1:]
+data, ext, out, threads = sys.argv[1:]
+columns = "{id: 'BIGINT', ts: 'TIMESTAMP', user_name: 'VARCHAR', country: 'VARCHAR', amount: 'DOUBLE', url: 'VARCHAR', ok: 'BOOLEAN'}"
+read = f"read_ndjson('{data}/*.ndjson', columns={columns})"
+if ext == "csv":
+    read = f"read_csv('{data}/*.csv', header=true, columns={columns})"
 db = duckdb.connect(config={"threads": threads})
-db.execute(f\"\"\"
-COPY (SELECT *, strftime(ts::timestamp, '%Y-%m-%d') AS dt FROM read_ndjson('{data}/*.ndjson', columns={{
-  id: 'BIGINT', ts: 'TIMESTAMP', user_name: 'VARCHAR', country: 'VARCHAR', amount: 'DOUBLE', url: 'VARCHAR', ok: 'BOOLEAN'}}))
+db.execute(f\"\"\"COPY (SELECT *, strftime(ts::timestamp, '%Y-%m-%d') AS dt FROM {read})
 TO '{out}' (FORMAT parquet, PARTITION_BY (dt), COMPRESSION zstd)\"\"\")
 """
 
 
-def measured(argv):
-    """Runs a child and returns its CPU seconds, wall seconds and peak MB."""
+def measured(argv, env=None):
+    """Runs a child; its CPU seconds, wall seconds and peak MB, and what it printed."""
     started = time.monotonic()
-    child = subprocess.Popen(argv, cwd=ROOT, stdout=subprocess.DEVNULL)
+    child = subprocess.Popen(argv, cwd=ROOT, stdout=subprocess.PIPE, env=os.environ | (env or {}))
+    printed = child.stdout.read()
     _, status, usage = os.wait4(child.pid, 0)
     seconds = time.monotonic() - started
     child.returncode = os.waitstatus_to_exitcode(status)
     if child.returncode != 0:
         sys.exit(f"{argv[0]}: exit code {child.returncode}")
-    return {"cpu_seconds": usage.ru_utime + usage.ru_stime, "seconds": seconds,
-            "peak_rss_mb": usage.ru_maxrss / (1e3 if sys.platform == "linux" else 1e6)}
+    facts = {"cpu_seconds": usage.ru_utime + usage.ru_stime, "seconds": seconds,
+             "peak_rss_mb": usage.ru_maxrss / (1e3 if sys.platform == "linux" else 1e6)}
+    return facts, printed
 
 
 def contents(out):
@@ -84,106 +98,158 @@ def contents(out):
             "bytes": sum(os.path.getsize(f) for f in files)}
 
 
-def hivesink(data, work, threads, interval):
-    config = os.path.join(work, "bench.yaml")
-    with open(config, "w") as f:
-        f.write(CONFIG.format(work=work, data=data, threads=threads, interval=interval))
-    run = measured([BINARY, "run", "-c", config, "--json"])
-    return run | contents(f"{work}/clicks")
+class Bench:
+    def __init__(self, args):
+        self.args = args
+        self.work = os.path.join(CACHE, "work")
 
+    def config(self, data, interval, threads):
+        ext = "csv" if data.endswith("csv") else "ndjson"
+        name = os.path.join(self.work, "bench.yaml")
+        with open(name, "w") as f:
+            f.write(CONFIG.format(work=self.work, data=data, ext=ext, format="csv" if ext == "csv" else "json",
+                                  threads=threads, interval=interval))
+        return name
 
-def duck(data, work, threads):
-    run = measured([sys.executable, "-c", DUCKDB, data, f"{work}/out", str(threads)])
-    return run | contents(f"{work}/out")
+    def hivesink(self, data, interval):
+        run, _ = measured([f"{BIN}/hivesink", "run", "-c", self.config(data, interval, self.args.threads), "--json"])
+        return run | contents(f"{self.work}/clicks")
 
+    def library(self, data, interval):
+        _, printed = measured([f"{BIN}/bench-library", self.config(data, interval, self.args.threads)])
+        facts = json.loads(printed)
+        return {k: facts[k] for k in ("cpu_seconds", "seconds", "peak_rss_mb", "allocs_per_row")} | contents(f"{self.work}/clicks")
 
-def alternate(systems, rounds, work):
-    """Runs every system once a round, each in an empty directory."""
-    runs = {name: [] for name in systems}
-    for _ in range(rounds):
-        for name, run in systems.items():
-            shutil.rmtree(work, ignore_errors=True)
-            os.makedirs(work)
-            runs[name].append(run())
-    shutil.rmtree(work, ignore_errors=True)
-    return runs
+    def duck(self, data):
+        ext = "csv" if data.endswith("csv") else "ndjson"
+        run, _ = measured([sys.executable, "-c", DUCKDB, data, ext, f"{self.work}/out", str(self.args.threads)])
+        return run | contents(f"{self.work}/out")
+
+    def reading(self, data, readers):
+        """Rows a second until the last row is taken, without the end of the run."""
+        name = self.config(data, "10s", readers)
+        _, printed = measured([f"{BIN}/bench-profile", name])
+        facts = json.loads(printed)
+        return {"rows_per_second": facts["rows"] / facts["read_seconds"], "allocs_per_row": facts["allocs_per_row"]}
+
+    def fresh(self):
+        shutil.rmtree(self.work, ignore_errors=True)
+        os.makedirs(self.work)
+
+    def rounds(self, systems):
+        """Runs every system once a round, each in an empty directory."""
+        runs = {name: [] for name in systems}
+        for i in range(self.args.rounds):
+            for name, run in systems.items():
+                self.fresh()
+                runs[name].append(run())
+            print(f"round {i + 1} of {self.args.rounds} done", file=sys.stderr)
+        shutil.rmtree(self.work, ignore_errors=True)
+        return runs
 
 
 def median(runs):
     return {key: statistics.median(r[key] for r in runs) for key in runs[0]}
 
 
-def prepare(args):
-    if args.input:
-        return args.input
-    data = os.path.join(CACHE, f"{args.rows}-{args.files}-{args.days}")
+def prepare(rows, files, days, ext):
+    data = os.path.join(CACHE, f"{rows}-{files}-{days}-{ext}")
     if not os.path.exists(data):
         shutil.rmtree(data + ".tmp", ignore_errors=True)
-        subprocess.run(["go", "run", "./benchmarks/gen", data + ".tmp", str(args.rows), str(args.files), str(args.days)],
-                       cwd=ROOT, check=True)
+        subprocess.run(["go", "run", "./benchmarks/gen", data + ".tmp", str(rows), str(files), str(days), ext], cwd=ROOT, check=True)
         os.rename(data + ".tmp", data)
     return data
 
 
-def stages(data):
-    out = subprocess.run(["go", "run", "./benchmarks/stages", sorted(glob.glob(f"{data}/*.ndjson"))[0]],
-                         cwd=ROOT, stdout=subprocess.PIPE, check=True)
+def stages(json_data, csv_data):
+    first = lambda d: sorted(glob.glob(f"{d}/*"))[0]
+    out = subprocess.run(["go", "run", "./benchmarks/stages", first(json_data), first(csv_data)], cwd=ROOT, stdout=subprocess.PIPE, check=True)
     return json.loads(out.stdout)
+
+
+def systems(bench, inputs):
+    """Name -> (input, what to run). DuckDB's is the base of its input."""
+    table = {}
+    for name, data in inputs.items():
+        for interval in ("10s", "1s"):
+            table[f"{name}, checkpoint {interval}"] = (name, lambda d=data, i=interval: bench.hivesink(d, i))
+        table[f"{name}, DuckDB"] = (name, lambda d=data: bench.duck(d))
+    for interval in ("10s", "1s"):
+        table[f"Arrow, checkpoint {interval}"] = ("NDJSON", lambda i=interval: bench.library(inputs["NDJSON"], i))
+    return {k: v for k, v in table.items() if any(text in k for text in bench.args.only.split(","))}
+
+
+def report(table, runs, rows, sizes):
+    """Medians with what follows from them; every table must hold every row once."""
+    want = (rows, rows, rows * (rows - 1) // 2)
+    result = {}
+    for name, all_runs in runs.items():
+        for r in all_runs:
+            if (r["rows"], r["distinct"], r["sum"]) != want:
+                sys.exit(f"{name}: {r['rows']} rows, {r['distinct']} different, ids add up to {r['sum']}; want {want}")
+        source = table[name][0]
+        m = median(all_runs)
+        m["rows_per_cpu_second"] = rows / m["cpu_seconds"]
+        m["mb_per_cpu_second"] = sizes[source] / 1e6 / m["cpu_seconds"]
+        m["mb_per_second"] = sizes[source] / 1e6 / m["seconds"]
+        base = runs.get(f"{source}, DuckDB")
+        if base:
+            m["of_duckdb"] = statistics.median(b["cpu_seconds"] / r["cpu_seconds"] for b, r in zip(base, all_runs))
+        result[name] = m
+        print(f"  {name:32} {m['rows_per_cpu_second'] / 1e6:5.2f} M rows/CPU s ({m.get('of_duckdb', 0):.2f})"
+              f" {m['mb_per_cpu_second']:4.0f} MB/CPU s {m['seconds']:6.1f} s {m['mb_per_second']:4.0f} MB/s"
+              f" {m['peak_rss_mb']:4.0f} MB RSS  {m['files']:.0f} files, {m['bytes'] / 1e6:.0f} MB")
+    return result
 
 
 def main():
     p = argparse.ArgumentParser()
     p.add_argument("--rows", type=int, default=5_000_000)
     p.add_argument("--files", type=int, default=8)
+    p.add_argument("--small", type=int, default=2000, help="files of the input of many small files")
     p.add_argument("--days", type=int, default=10)
     p.add_argument("--rounds", type=int, default=3)
     p.add_argument("--threads", type=int, default=2)
-    p.add_argument("--input", help="a directory that benchmarks/gen has filled")
+    p.add_argument("--only", default="", help="only systems whose name has one of these texts, by commas")
     p.add_argument("--out", default=os.path.join(HERE, "results", "ingest.json"))
     p.add_argument("--no-stages", action="store_true")
+    p.add_argument("--no-readers", action="store_true")
+    p.add_argument("--check", action="store_true")
     args = p.parse_args()
 
-    data = prepare(args)
-    inputs = sorted(glob.glob(f"{data}/*.ndjson"))
-    size = sum(os.path.getsize(f) for f in inputs)
-    rows = 0
-    for name in inputs:
-        with open(name, "rb") as f:
-            while block := f.read(1 << 20):
-                rows += block.count(b"\n")
-    work = os.path.join(CACHE, "work")
-    systems = {
-        "hivesink, checkpoint 10 s": lambda: hivesink(data, work, args.threads, "10s"),
-        "hivesink, checkpoint 1 s": lambda: hivesink(data, work, args.threads, "1s"),
-        "DuckDB " + duckdb.__version__: lambda: duck(data, work, args.threads),
-    }
-    runs = alternate(systems, args.rounds, work)
-    want = (rows, rows, rows * (rows - 1) // 2)
-    for name, all_runs in runs.items():
-        for r in all_runs:
-            if (r["rows"], r["distinct"], r["sum"]) != want:
-                sys.exit(f"{name}: {r['rows']} rows, {r['distinct']} different, ids add up to {r['sum']}; want {want}")
-
-    result = {"rows": rows, "bytes_in": size, "files_in": len(inputs), "rounds": args.rounds, "threads": args.threads, "systems": {}}
-    last = list(runs)[-1]
-    base = rows / median(runs[last])["cpu_seconds"]
-    print(f"{rows} rows, {size / 1e6:.0f} MB NDJSON in {len(inputs)} files; {args.threads} threads; medians of {args.rounds}")
-    for name, all_runs in runs.items():
-        m = median(all_runs)
-        m["rows_per_cpu_second"] = rows / m["cpu_seconds"]
-        m["mb_per_second"] = size / 1e6 / m["seconds"]
-        m["of_duckdb"] = m["rows_per_cpu_second"] / base
-        result["systems"][name] = m
-        print(f"  {name:26} {m['rows_per_cpu_second'] / 1e6:5.2f} M rows/CPU s ({m['of_duckdb']:.2f})  {m['seconds']:5.1f} s"
-              f"  {m['mb_per_second']:5.0f} MB/s  {m['peak_rss_mb']:5.0f} MB RSS  {m['files']:.0f} files, {m['bytes'] / 1e6:.0f} MB")
+    for name in ("library", "profile"):
+        subprocess.run(["go", "build", "-o", f"{BIN}/bench-{name}", f"./benchmarks/{name}"], cwd=ROOT, check=True)
+    inputs = {"NDJSON": prepare(args.rows, args.files, args.days, "ndjson"),
+              "CSV": prepare(args.rows, args.files, args.days, "csv"),
+              "small files": prepare(args.rows, args.small, args.days, "ndjson")}
+    sizes = {name: sum(os.path.getsize(f) for f in glob.glob(f"{d}/*")) for name, d in inputs.items()}
+    bench = Bench(args)
+    table = systems(bench, inputs)
+    runs = bench.rounds({name: run for name, (_, run) in table.items()})
+    load = os.getloadavg()[0]
+    print(f"{args.rows} rows; NDJSON {sizes['NDJSON'] / 1e6:.0f} MB and CSV {sizes['CSV'] / 1e6:.0f} MB in {args.files} files, small:"
+          f" NDJSON in {args.small}; {args.threads} threads; medians of {args.rounds}; load {load:.1f} at the end")
+    result = {"rows": args.rows, "bytes_in": sizes, "files_in": args.files, "small_files_in": args.small, "rounds": args.rounds,
+              "threads": args.threads, "duckdb": duckdb.__version__, "load": load, "cpus": os.cpu_count(),
+              "systems": report(table, runs, args.rows, sizes)}
+    if not args.no_readers:
+        reading = bench.rounds({n: lambda n=n: bench.reading(inputs["NDJSON"], n) for n in (1, 2)})
+        one, two = median(reading[1]), median(reading[2])
+        result["readers"] = {"one": one["rows_per_second"], "two": two["rows_per_second"],
+                             "ratio": statistics.median(b["rows_per_second"] / a["rows_per_second"] for a, b in zip(reading[1], reading[2]))}
+        result["allocs_per_row"] = two["allocs_per_row"]
+        print(f"  one reader {one['rows_per_second'] / 1e6:.2f} M rows/s, two {two['rows_per_second'] / 1e6:.2f} M rows/s, until the last row is taken")
     if not args.no_stages:
-        result["stages"] = stages(data)
+        result["stages"] = stages(inputs["NDJSON"], inputs["CSV"])
         for s in result["stages"]:
-            print(f"  stage {s['stage']:20} {s['ns_per_row']:7.1f} ns/row  {s['allocs_per_row']:.4f} allocations/row")
+            print(f"  stage {s['stage']:20} {s['ns_per_row']:7.1f} ns/row {s['mb_per_second']:6.0f} MB/s of input  {s['allocs_per_row']:.4f} allocations/row")
+    result["targets"], missed = judge(result)
     os.makedirs(os.path.dirname(args.out), exist_ok=True)
     with open(args.out, "w") as f:
         json.dump(result, f, indent=2)
         f.write("\n")
+    if args.check and missed:
+        sys.exit(1)
 
 
 if __name__ == "__main__":

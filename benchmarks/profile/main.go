@@ -2,7 +2,9 @@
 // runtime says of it: a CPU profile, a profile of the allocations, a profile of
 // the live heap at its largest, an execution trace; and how much was allocated.
 //
-//	go run ./benchmarks/profile -out DIR [-trace] [-memory] CONFIG [KEY=VALUE]...
+//	go run ./benchmarks/profile [-out DIR] [-trace] [-memory] CONFIG [KEY=VALUE]...
+//
+// Without -out nothing is recorded, and the times are a run's own.
 package main
 
 import (
@@ -26,12 +28,12 @@ import (
 )
 
 func main() {
-	out := flag.String("out", ".", "directory of the profiles")
+	out := flag.String("out", "", "directory of the profiles; \"\": none")
 	traced := flag.Bool("trace", false, "write an execution trace too")
 	memory := flag.Bool("memory", false, "record every 64 KB allocated, and the live heap at its largest (slower)")
 	flag.Parse()
 	if flag.NArg() < 1 {
-		fmt.Fprintln(os.Stderr, "usage: profile -out DIR [-trace] [-memory] CONFIG [KEY=VALUE]...")
+		fmt.Fprintln(os.Stderr, "usage: profile [-out DIR] [-trace] [-memory] CONFIG [KEY=VALUE]...")
 		os.Exit(2)
 	}
 	if *memory {
@@ -47,6 +49,7 @@ func main() {
 type facts struct {
 	Rows          int64   `json:"rows"`
 	Seconds       float64 `json:"seconds"`
+	ReadSeconds   float64 `json:"read_seconds"` // until the last row was taken
 	CPUSeconds    float64 `json:"cpu_seconds"`
 	GCCPUSeconds  float64 `json:"gc_cpu_seconds"`
 	Allocations   uint64  `json:"allocations"`
@@ -60,9 +63,6 @@ type facts struct {
 func run(dir string, traced, memory bool, name string, sets []string) error {
 	cfg, err := config.Load(name, sets)
 	if err != nil {
-		return err
-	}
-	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
 	schema, err := pipeline.Schema(cfg)
@@ -88,13 +88,14 @@ func run(dir string, traced, memory bool, name string, sets []string) error {
 	if err != nil {
 		return err
 	}
+	lastRow := watchRows(p, started)
 	if err := p.Run(ctx, src); err != nil {
 		return err
 	}
 	if err := p.Release(); err != nil {
 		return err
 	}
-	f := facts{Rows: p.Stats.RowsRead.Load(), Seconds: time.Since(started).Seconds()}
+	f := facts{Rows: p.Stats.RowsRead.Load(), Seconds: time.Since(started).Seconds(), ReadSeconds: lastRow().Seconds()}
 	if err := stop(); err != nil {
 		return err
 	}
@@ -105,6 +106,12 @@ func run(dir string, traced, memory bool, name string, sets []string) error {
 
 // record starts the profiles of the run; stop writes them.
 func record(dir string, traced bool) (stop func() error, err error) {
+	if dir == "" {
+		return func() error { return nil }, nil
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, err
+	}
 	cpu, err := os.Create(filepath.Join(dir, "cpu.pprof"))
 	if err != nil {
 		return nil, err
@@ -163,7 +170,7 @@ func watchHeap(dir string, memory bool) (largest func() uint64) {
 			}
 			metrics.Read(sample)
 			if live := sample[0].Value.Uint64(); live > most {
-				if memory && live > most+most/20 {
+				if memory && dir != "" && live > most+most/20 {
 					_ = writeHeap(filepath.Join(dir, "heap.pprof"), "heap") // the one before stays
 				}
 				most = live
@@ -171,6 +178,30 @@ func watchHeap(dir string, memory bool) (largest func() uint64) {
 		}
 	}()
 	return func() uint64 {
+		close(end)
+		return <-ended
+	}
+}
+
+// watchRows follows the rows that the writers have taken.
+func watchRows(p *pipeline.Pipeline, started time.Time) (last func() time.Duration) {
+	end, ended := make(chan struct{}), make(chan time.Duration)
+	go func() { // ends when last is called
+		var rows int64
+		var at time.Duration
+		for {
+			select {
+			case <-end:
+				ended <- at
+				return
+			case <-time.After(2 * time.Millisecond):
+			}
+			if n := p.Stats.RowsRead.Load(); n > rows {
+				rows, at = n, time.Since(started)
+			}
+		}
+	}()
+	return func() time.Duration {
 		close(end)
 		return <-ended
 	}

@@ -4,7 +4,7 @@ PYTHON  ?= python3
 VENV    := .venv
 export CGO_ENABLED = 0
 
-.PHONY: help build demo test race lint integration bench-ingest bench-compaction bench-partitions bench-growth bench-peers fuzz clean
+.PHONY: help build demo test race lint integration guard bench-ingest bench-compaction bench-partitions bench-growth bench-peers fuzz clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 20
@@ -39,6 +39,9 @@ $(VENV)/ready: test/readers/requirements.txt
 
 integration: build $(VENV)/ready ## read finished tables with DuckDB and PyArrow
 	$(VENV)/bin/python test/readers/check.py
+
+guard: ## what the hot paths cost, without a clock, beside benchmarks/guard.json
+	$(GO) run ./benchmarks/guard
 
 bench-ingest: build $(VENV)/ready ## the ingest path, whole and by stage, beside DuckDB
 	$(VENV)/bin/python benchmarks/ingest.py

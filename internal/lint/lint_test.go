@@ -41,6 +41,8 @@ var sideways = map[string][]string{
 	"format/parquet":          {"format"},
 	"ledger":                  {"internal/kv"},
 	"metastore/metastoretest": {"metastore"},
+	"benchmarks/stages":       {"benchmarks/hotpath"},
+	"benchmarks/guard":        {"benchmarks/hotpath"},
 }
 
 // homes: a foreign library is used in one package. Arrow batches may be

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"os"
@@ -43,10 +44,11 @@ func (b *bench) compactCommand(ctx context.Context, dir string, s scenario, inpu
 		return outcome{}, err
 	}
 	cmd := exec.CommandContext(ctx, b.o.binary, "compact", "-c", config, "--json")
-	cmd.Stderr = os.Stderr
+	var said bytes.Buffer // progress, of interest only when it fails
+	cmd.Stderr = &said
 	start := time.Now()
 	if out, err := cmd.Output(); err != nil {
-		return outcome{}, fmt.Errorf("%s: %w: %s", cmd, err, out)
+		return outcome{}, fmt.Errorf("%s: %w: %s%s", cmd, err, &said, out)
 	}
 	o := outcome{Seconds: time.Since(start).Seconds(), CPUSeconds: (cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()).Seconds()}
 	o.ProcessSeconds, o.ProcessCPUSeconds = o.Seconds, o.CPUSeconds

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -99,6 +100,40 @@ func median(all []outcome, of func(outcome) float64) float64 {
 	}
 	slices.Sort(values)
 	return values[len(values)/2]
+}
+
+// short rounds what is kept to four digits: more are noise.
+func short(v float64) float64 {
+	if v == 0 || math.IsNaN(v) || math.IsInf(v, 0) {
+		return 0
+	}
+	unit := math.Pow(10, math.Floor(math.Log10(math.Abs(v)))-3)
+	if unit >= 1 {
+		return math.Round(v/unit) * unit
+	}
+	return math.Round(v/unit) / math.Round(1/unit)
+}
+
+// MarshalJSON keeps the figures short.
+func (f figure) MarshalJSON() ([]byte, error) {
+	for _, v := range []*float64{&f.Seconds, &f.SyncSeconds, &f.CPUSeconds, &f.ProcessCPU, &f.MBPerSecond, &f.RowsPerSec, &f.RowsPerCPU,
+		&f.PeakRSSMB, &f.WriteAmp, &f.OfFresh, &f.WallOfPlain, &f.CPUOfPlain, &f.OfRows, &f.OfDuckDB, &f.QuarterRSSMB} {
+		*v = short(*v)
+	}
+	scans := make(map[string]float64, len(f.Scans))
+	for query, ms := range f.Scans {
+		scans[query] = short(ms)
+	}
+	f.Scans = scans
+	type plain figure
+	return json.Marshal(plain(f))
+}
+
+// MarshalJSON keeps the figures short.
+func (c check) MarshalJSON() ([]byte, error) {
+	c.Got = short(c.Got)
+	type plain check
+	return json.Marshal(plain(c))
 }
 
 func (r result) show(w io.Writer) {

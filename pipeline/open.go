@@ -52,6 +52,8 @@ type Options struct {
 	// pool, no checkpoint but those asked for.
 	Inline bool
 	Events func(Event)
+
+	smallBytes int64 // of writer.Options; for tests
 }
 
 // Pipeline is an open pipeline: the owner of its table.
@@ -300,7 +302,7 @@ func (p *Pipeline) writerOptions(o Options, log *ledger.Ledger) (*writer.Options
 	w := &writer.Options{
 		FS: o.FS, Staging: log.Staging(), Epoch: log.Epoch(), Pipeline: cfg.Pipeline, TableID: log.State().Owner.Table,
 		Schema: p.schema, Transform: cfg.Table.PartitionedBy, Zone: zone,
-		Codec: cfg.Table.Compression, HiddenCodec: hiddenCodec, CreatedBy: "hivesink version " + o.Version,
+		Codec: cfg.Table.Compression, HiddenCodec: hiddenCodec, SmallBytes: o.smallBytes, CreatedBy: "hivesink version " + o.Version,
 		Final: !cfg.Compaction.Enabled || cfg.Compaction.Policy == config.PolicyOff,
 		Rolling: rolling.Policy{Bytes: int64(cfg.Rolling.FileSize), Rows: cfg.Rolling.Rows,
 			Age: time.Duration(cfg.Rolling.RolloverInterval), Inactivity: time.Duration(cfg.Rolling.InactivityInterval)},

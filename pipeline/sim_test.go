@@ -34,6 +34,7 @@ type sim struct {
 	rounds int // batches of each source partition
 	now    int64
 	bits   uint64
+	small  int64 // bytes of a part that gets the hidden encoding; 0: the default
 }
 
 const simBatch = 4 // rows of a batch
@@ -119,7 +120,7 @@ func (s *sim) end() int64 { return int64(s.rounds * simBatch) }
 func (s *sim) run(t testing.TB, fs storage.FS, index kv.Store) error {
 	ctx := context.Background()
 	p, err := Open(ctx, Options{Config: s.config(t), Version: "test", FS: fs, Index: index, NoLock: true, Inline: true,
-		Now: s.clock, Random: s.random})
+		Now: s.clock, Random: s.random, smallBytes: s.small})
 	if err != nil {
 		return err
 	}

@@ -50,6 +50,25 @@ func (o outcome) equal(p outcome) bool {
 	return slices.Equal(o.main, p.main) && slices.Equal(o.late, p.late) && slices.Equal(o.dead, p.dead) && o.dropped == p.dropped
 }
 
+// partsMerged: parts have the table's encoding, so that their pages are moved.
+const partsMerged = "parts in the table's encoding"
+
+// modes counts the published units by the mode that was used.
+func modes(t *testing.T, fs storage.FS) map[string]int {
+	t.Helper()
+	out := map[string]int{}
+	err := ledger.ReadLog(fs, simTable, func(r *ledger.Record) error {
+		for _, p := range r.Published {
+			out[p.Mode]++
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
 // TestCrashVariants crashes runs of other policies: what is packed, what
 // becomes of late rows and of bad ones, when partitions are announced.
 func TestCrashVariants(t *testing.T) {
@@ -76,6 +95,7 @@ func TestCrashVariants(t *testing.T) {
 			}
 		}},
 		{"not partitioned", "  partitioned_by: [{dt: date(ts)}]\n", "", nil},
+		{partsMerged, "policy: hold, file_size: 3KB", "policy: hold, file_size: 30KB", nil},
 	} {
 		t.Run(v.name, func(t *testing.T) {
 			s := newSim()
@@ -86,12 +106,18 @@ func TestCrashVariants(t *testing.T) {
 			if v.name == "not partitioned" {
 				s.yaml = strings.Replace(s.yaml, "trigger: partition-time, delay: 2h", "trigger: process-time", 1)
 			}
+			if v.name == partsMerged {
+				s.small = 1
+			}
 			clean := memfs.New()
 			watch := faultfs.New(clean)
 			if err := s.run(t, watch, kv.NewMem()); err != nil {
 				t.Fatal(err)
 			}
 			want := s.outcome(t, clean)
+			if n := modes(t, clean)[ledger.ModeMerge]; (n > 0) != (v.name == partsMerged) {
+				t.Fatalf("%d units were merged", n)
+			}
 			all, _ := s.wantRows()
 			if n := int64(len(want.main) + len(want.late) + len(want.dead)); n+want.dropped != 2*s.end() || len(want.main) > len(all) {
 				t.Fatalf("%d rows of %d are somewhere", n+want.dropped, 2*s.end())
@@ -103,12 +129,12 @@ func TestCrashVariants(t *testing.T) {
 				mem := memfs.New()
 				fs := faultfs.New(mem)
 				fs.CrashAt(k, k%2 == 0)
-				r := &sim{yaml: s.yaml, rounds: s.rounds}
+				r := &sim{yaml: s.yaml, rounds: s.rounds, small: s.small}
 				if err := r.run(t, fs, kv.NewMem()); !errors.Is(err, faultfs.ErrCrashed) {
 					t.Fatalf("operation %d: the crash did not stop the run: %v", k, err)
 				}
 				for _, image := range []*memfs.FS{mem.Kill(), mem.Crash(memfs.Random, uint64(k))} {
-					again := &sim{yaml: s.yaml, rounds: s.rounds, now: r.now, bits: r.bits}
+					again := &sim{yaml: s.yaml, rounds: s.rounds, small: s.small, now: r.now, bits: r.bits}
 					if err := again.run(t, image, nil); err != nil {
 						t.Fatalf("operation %d: restart: %v", k, err)
 					}

@@ -148,13 +148,13 @@ func (o *Options) recharge(b *bucket) {
 	}
 }
 
-// openPart creates a part file. A part that already has a full row group may
-// be published as it is, so it gets the table's encoding; a small one is
-// hidden and short-lived, and gets the cheapest.
+// openPart creates a part file. A large one gets the table's encoding: its
+// pages are moved to the target, or it is published as it is. Of a small one
+// the pages would be encoded again, so it gets the cheapest encoding.
 func (o *Options) openPart(b *bucket, full bool) (*openPart, error) {
 	p := &openPart{id: fmt.Sprintf("%016x", o.Random())}
 	p.key = parquetKey{schema: b.schema, codec: o.Codec}
-	if !o.Final && !full && o.HiddenCodec != "" {
+	if !full && o.small(b) {
 		p.key.codec, p.key.hidden = o.HiddenCodec, true
 	}
 	name := path.Join(o.Staging, layout.StagedPart(p.id))

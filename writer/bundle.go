@@ -17,7 +17,8 @@ import (
 // footer for all was measured (docs/decisions.md): with thousands of row groups
 // it takes more memory to keep, on both sides, than the rows do.
 const (
-	// sliceBytes is how much a bucket may buffer to be bundled. What is larger
+	// sliceBytes is how much a bucket may buffer to be bundled (the default of
+	// Options.SmallBytes). What is larger
 	// costs so much to write that a file of its own hardly shows, and need not
 	// stay on disk for as long as the others of a bundle.
 	sliceBytes = 1 << 20
@@ -32,7 +33,7 @@ const (
 // small says whether a bucket's rows go into a bundle: they will be merged, and
 // no part file of theirs is open.
 func (o *Options) small(b *bucket) bool {
-	return !o.Final && o.HiddenCodec != "" && b.part == nil && b.cols.Bytes() <= sliceBytes
+	return !o.Final && o.HiddenCodec != "" && b.part == nil && b.cols.Bytes() <= o.SmallBytes
 }
 
 // share divides the buckets of a cut into those that become a file each and

@@ -41,11 +41,12 @@ type Options struct {
 	Zone      *time.Location
 	Extractor *layout.TimeExtractor
 
-	// Codec is the table's; parts that will be merged get HiddenCodec and a
-	// cheap encoding unless Final is set (compaction off).
+	// Codec is the table's; small parts, which will be merged, get HiddenCodec
+	// and a cheap encoding unless Final is set (compaction off).
 	Codec         string
 	HiddenCodec   string
 	Final         bool
+	SmallBytes    int64 // what a small part may buffer, default 1 MB
 	CreatedBy     string
 	RowGroupRows  int   // default 131072
 	RowGroupBytes int64 // default 64 MB
@@ -102,6 +103,9 @@ func (o *Options) Init() error {
 	}
 	if o.RowGroupBytes == 0 {
 		o.RowGroupBytes = 64 << 20
+	}
+	if o.SmallBytes == 0 {
+		o.SmallBytes = sliceBytes
 	}
 	o.writers = make(map[parquetKey][]*parquetfile.Writer)
 	o.columns = make(map[*parquetfile.Schema][]*parquetfile.Columns)

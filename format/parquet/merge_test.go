@@ -554,3 +554,67 @@ func FuzzMerge(f *testing.F) {
 		_, _ = Copy(context.Background(), []*File{in, in}, io.Discard, JoinOptions{})
 	})
 }
+
+// BenchmarkPartsToTarget is the whole way of a row, from Arrow batch to
+// published file, with parts in the hidden encoding that are rewritten and with
+// parts in the table's that are merged: which encoding parts should have.
+func BenchmarkPartsToTarget(b *testing.B) {
+	const rows = 250000
+	rs, rec := benchBatch(rows)
+	s := compiled(b, rs)
+	for _, n := range []int{500, 5000, 50000} {
+		for _, c := range []struct {
+			name  string
+			part  WriterOptions
+			merge bool
+		}{
+			{"hidden none, rewritten", WriterOptions{Codec: "none", Hidden: true}, false},
+			{"hidden snappy, rewritten", WriterOptions{Codec: "snappy", Hidden: true}, false},
+			{"zstd, merged", WriterOptions{Codec: "zstd"}, true},
+		} {
+			b.Run(fmt.Sprintf("%d/%s", n, c.name), func(b *testing.B) {
+				cols := s.NewColumns()
+				w := s.NewWriter(nil, c.part)
+				var parts, out int64
+				var bufs []*bytes.Buffer
+				for range rows / n {
+					bufs = append(bufs, new(bytes.Buffer))
+				}
+				cpu := cpuForTest()
+				for b.Loop() {
+					parts = 0
+					var files []*File
+					for i, buf := range bufs {
+						buf.Reset()
+						cols.Reset()
+						cols.Append(rec.NewSlice(int64(i*n), int64((i+1)*n)), nil)
+						w.Reset(buf)
+						if err := w.WriteRowGroup(cols); err != nil {
+							b.Fatal(err)
+						}
+						info, err := w.Close(nil)
+						if err != nil {
+							b.Fatal(err)
+						}
+						parts += info.Bytes
+						files = append(files, opened(b, buf.Bytes()))
+					}
+					var info Info
+					var err error
+					if c.merge {
+						info, err = s.Merge(context.Background(), files, io.Discard, JoinOptions{Codec: "zstd"})
+					} else {
+						info, err = s.Rewrite(context.Background(), files, io.Discard, WriterOptions{Codec: "zstd"}, nil)
+					}
+					if err != nil {
+						b.Fatal(err)
+					}
+					out = info.Bytes
+				}
+				b.ReportMetric((cpuForTest()-cpu)/float64(b.N)/rows*1e9, "CPUns/row")
+				b.ReportMetric(float64(parts+out)/rows, "B/row")
+				b.ReportMetric(float64(out)/rows, "published-B/row")
+			})
+		}
+	}
+}

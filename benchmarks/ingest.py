@@ -101,7 +101,7 @@ def contents(out):
 class Bench:
     def __init__(self, args):
         self.args = args
-        self.work = os.path.join(CACHE, "work")
+        self.work = os.path.join(CACHE, f"work-{os.getpid()}")  # two at once do not mix
 
     def config(self, data, interval, threads):
         ext = "csv" if data.endswith("csv") else "ndjson"

@@ -9,9 +9,9 @@ import (
 
 const (
 	// gcPercent is how much garbage, in percent of what lives, is let lie. What
-	// lives are few and large buffers of numbers and text, which cost nothing
-	// to mark, so that collecting twice as often as Go's default costs less
-	// than 1 % of the CPU and saves a fifth of the memory (docs/decisions.md).
+	// lives are few and large buffers of numbers and text, which cost next to
+	// nothing to mark: collecting twice as often as by Go's default takes 1 % of
+	// the CPU and saves a tenth of the memory (docs/decisions.md, 11).
 	gcPercent = 50
 	// leastMemory is below what a process works well with: a lower limit would
 	// make the garbage collector work without end.

@@ -10,7 +10,7 @@ import (
 // zstdWindow is how far back a page's matches reach. Measured on the columns of
 // benchmarks/gen, 128 KB costs the CPU of the library's 4 MB, finds more (the
 // table of places is small, and far places push near ones out), and an encoder
-// takes 0.4 MB instead of 8.
+// takes 1.6 MB instead of 8.8.
 const zstdWindow = 128 << 10
 
 // zstdFast compresses published files: the fastest level, but with the entropy

@@ -6,15 +6,17 @@ import (
 	"fmt"
 	"path"
 	"slices"
+	"sync"
+	"sync/atomic"
 
 	"github.com/hivesink/hivesink/internal/fault"
 	"github.com/hivesink/hivesink/storage"
 )
 
 // stagedMarker is the name under which a success file waits in the staging
-// directory. One at a time does: policies run in one goroutine, and a staging
-// directory has one owner.
-const stagedMarker = "success.marker"
+// directory, one for each of those that are written at once: policies run in
+// one goroutine, and a staging directory has one owner.
+func stagedMarker(slot int) string { return fmt.Sprintf("success-%d.marker", slot) }
 
 // successFile writes an empty file into each announced partition's directory.
 type successFile struct {
@@ -22,6 +24,7 @@ type successFile struct {
 	location func(table string) string
 	staging  func() string
 	name     string
+	atOnce   int
 }
 
 // NewSuccessFile makes the policy success-file: an empty file called name in
@@ -32,34 +35,52 @@ type successFile struct {
 // location is the root directory of a table (the main one or a side table), and
 // staging the owner's staging directory: the marker is made there and renamed
 // out, so that a former owner, whose staging directory is gone, writes none.
-func NewSuccessFile(fs storage.FS, location func(table string) string, staging func() string, name string) Policy {
-	return &successFile{fs: fs, location: location, staging: staging, name: name}
+//
+// So many are written at once: a file system makes what is asked for together
+// durable together.
+func NewSuccessFile(fs storage.FS, location func(table string) string, staging func() string, name string, atOnce int) Policy {
+	return &successFile{fs: fs, location: location, staging: staging, name: name, atOnce: max(1, atOnce)}
 }
 
 func (s *successFile) Name() string { return PolicySuccessFile }
 
-// Announce writes the success files one by one. A partition whose directory is
+// Announce writes the success files. A partition whose directory is
 // missing halts: data that was committed is gone. No space is retried; what
 // else storage may say halts.
 func (s *successFile) Announce(ctx context.Context, as []Announcement) error {
 	failures := make(Failures, len(as))
-	for i := range as {
-		err := ctx.Err()
-		if err != nil {
-			err = fault.Wrap(fault.Retry, "", err)
-		} else {
-			err = s.mark(path.Join(s.location(as[i].Table), as[i].Partition))
-		}
-		failures[i] = err
-		if err != nil && fault.ClassOf(err) != fault.Retry {
-			for k := i + 1; k < len(as); k++ {
-				failures[k] = errNotTried
-			}
-			break
-		}
+	var halted atomic.Bool
+	slots := make(chan int, s.atOnce)
+	for slot := range s.atOnce {
+		slots <- slot
 	}
+	var wg sync.WaitGroup
+	for i := range as {
+		slot := <-slots
+		wg.Go(func() {
+			defer func() { slots <- slot }()
+			failures[i] = s.try(ctx, &as[i], slot, &halted)
+		})
+	}
+	wg.Wait()
 	s.settle(failures)
 	return failures.Err()
+}
+
+// try marks one partition, unless something has shown before that this must not
+// go on.
+func (s *successFile) try(ctx context.Context, a *Announcement, slot int, halted *atomic.Bool) error {
+	if halted.Load() {
+		return errNotTried
+	}
+	if err := ctx.Err(); err != nil {
+		return fault.Wrap(fault.Retry, "", err)
+	}
+	err := s.mark(path.Join(s.location(a.Table), a.Partition), slot)
+	if err != nil && fault.ClassOf(err) != fault.Retry {
+		halted.Store(true)
+	}
+	return err
 }
 
 // settle makes durable that the markers have left the staging directory: a
@@ -82,8 +103,8 @@ func (s *successFile) settle(failures Failures) {
 
 // mark puts the success file into dir: durable bytes (none), then the name,
 // then the durable name, but for what settle does (A8).
-func (s *successFile) mark(dir string) error {
-	staged := path.Join(s.staging(), stagedMarker)
+func (s *successFile) mark(dir string, slot int) error {
+	staged := path.Join(s.staging(), stagedMarker(slot))
 	err := storage.WriteFile(s.fs, staged, nil)
 	if errors.Is(err, storage.ErrExist) { // left by an attempt that failed later on
 		if err = s.fs.Remove(staged); err == nil || errors.Is(err, storage.ErrNotExist) {

@@ -48,7 +48,7 @@ func newMarker(fs storage.FS, root string) Policy {
 		}
 		return root + "/t_" + table
 	}
-	return NewSuccessFile(fs, location, func() string { return root + "/t/.hivesink/epoch-1/ab" }, "_DONE")
+	return NewSuccessFile(fs, location, func() string { return root + "/t/.hivesink/epoch-1/ab" }, "_DONE", 1)
 }
 
 func isFile(fs storage.FS, name string) bool {

@@ -24,6 +24,9 @@ type Options struct {
 	Epoch     uint64
 	Codec     string // of published files
 	CreatedBy string
+	// Syncs is how many directories Publish syncs at once: a file system makes
+	// those that are asked for together durable together. 0: one by one.
+	Syncs int
 	// Throttle bounds what all workers read; nil: no limit.
 	Throttle *Throttle
 	// Schema is the Parquet schema of a table (ledger.MainTable, …).

@@ -6,6 +6,8 @@ import (
 	"path"
 	"strings"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/hivesink/hivesink/internal/fault"
 	"github.com/hivesink/hivesink/ledger"
 	"github.com/hivesink/hivesink/storage"
@@ -39,9 +41,9 @@ func (o *Options) Publish(built ...*Built) error {
 	}
 	// The targets' directories first, so that no moment has only the loss of
 	// the old names on disk.
-	for _, dir := range append(into.list, outOf.list...) {
-		if err := o.FS.SyncDir(dir); err != nil {
-			return storage.Classify(fmt.Errorf("publish %d units: %w", len(built), &storage.UnsyncedError{Name: dir, Err: err}))
+	for _, d := range []*dirs{into, outOf} {
+		if err := o.sync(d); err != nil {
+			return storage.Classify(fmt.Errorf("publish %d units: %w", len(built), err))
 		}
 	}
 	for _, b := range built {
@@ -50,6 +52,21 @@ func (o *Options) Publish(built ...*Built) error {
 		}
 	}
 	return nil
+}
+
+// sync makes the entries of directories durable.
+func (o *Options) sync(d *dirs) error {
+	var g errgroup.Group
+	g.SetLimit(max(1, o.Syncs))
+	for _, dir := range d.list {
+		g.Go(func() error { // joined by Wait below
+			if err := o.FS.SyncDir(dir); err != nil {
+				return &storage.UnsyncedError{Name: dir, Err: err}
+			}
+			return nil
+		})
+	}
+	return g.Wait()
 }
 
 // look sees whether the rename was done: one that answers well and does nothing

@@ -46,6 +46,7 @@ type chain struct {
 	built     []result       // what the pool has made, not yet published
 	submitted map[string]int // unit id → attempts so far
 	lastPlan  planned
+	atOnce    int // units published, and partitions announced, in one turn
 	// announceAt is before when nothing is announced while units are built.
 	announceAt int64
 	deleted    []string // units whose inputs are gone, not yet noted
@@ -186,12 +187,9 @@ func (c *chain) ease() {
 	}
 }
 
-// What one call of advance publishes and announces at most, so that a
+// atOnce is what one call of advance publishes and announces at most, so that a
 // checkpoint need not wait until thousands of partitions are done (P4).
-const (
-	publishAtOnce  = 128
-	announceAtOnce = 128
-)
+const atOnce = 128
 
 // advance plans, publishes and announces what can be now, up to a number of
 // each. It returns when to call again at the latest (wall clock, microseconds;
@@ -283,13 +281,10 @@ type planned struct {
 	next       int64
 }
 
-// buildAhead is how many units the pool is given: enough to keep it busy while
-// the chain publishes, few enough that their inputs take no memory.
-const buildAhead = 2 * publishAtOnce
-
-// start hands units to the pool.
+// start hands units to the pool: as many as keep it busy while the chain
+// publishes, few enough that their inputs take no memory.
 func (c *chain) start() error {
-	for len(c.queue) > 0 && c.building < buildAhead {
+	for len(c.queue) > 0 && c.building+len(c.built) < 2*c.atOnce {
 		u := c.log.State().Units[c.queue[0]]
 		c.queue = c.queue[1:]
 		if err := c.submit(u); err != nil {
@@ -328,7 +323,7 @@ func (c *chain) collect(ctx context.Context) error {
 	fresh := c.pool.take()
 	c.building -= len(fresh)
 	c.built = append(c.built, fresh...)
-	results := c.built[:min(len(c.built), publishAtOnce)]
+	results := c.built[:min(len(c.built), c.atOnce)]
 	c.built = c.built[len(results):]
 	if len(results) == 0 {
 		return nil

@@ -49,31 +49,37 @@ func stride() int {
 // TestCrashAtEveryOperation stops the run before and after every storage
 // operation, takes the images a kill and a power cut leave, and restarts with
 // the index kept, lost, or from an older copy.
-func TestCrashAtEveryOperation(t *testing.T) {
+func TestCrashAtEveryOperation(t *testing.T) { crashEverywhere(t, newSim, stride()) }
+
+// TestCrashWithManyPartitions does the same with larger bundles, and turns of
+// the chain that leave work for the next.
+func TestCrashWithManyPartitions(t *testing.T) { crashEverywhere(t, newManySim, 13*stride()) }
+
+func crashEverywhere(t *testing.T, fresh func() *sim, stride int) {
 	clean := faultfs.New(memfs.New())
-	if err := newSim().run(t, clean, kv.NewMem()); err != nil {
+	if err := fresh().run(t, clean, kv.NewMem()); err != nil {
 		t.Fatal(err)
 	}
 	total := clean.Ops()
 	t.Logf("%d storage operations", total)
 	only, _ := strconv.Atoi(os.Getenv("HIVESINK_OP"))
-	for k := 1; k <= total; k += stride() {
+	for k := 1; k <= total; k += stride {
 		if only != 0 && k != only {
 			continue
 		}
 		for _, after := range []bool{false, true} {
-			crashOnce(t, k, after, clean.Trace()[k-1])
+			crashOnce(t, fresh, k, after, clean.Trace()[k-1])
 		}
 	}
 }
 
-func crashOnce(t *testing.T, k int, after bool, op faultfs.Op) {
+func crashOnce(t *testing.T, fresh func() *sim, k int, after bool, op faultfs.Op) {
 	t.Helper()
 	mem := memfs.New()
 	fs := faultfs.New(mem)
 	fs.CrashAt(k, after)
 	index := kv.NewMem()
-	s := newSim()
+	s := fresh()
 	err := s.run(t, fs, index)
 	select {
 	case <-fs.Crashed():
@@ -103,23 +109,23 @@ func crashOnce(t *testing.T, k int, after bool, op faultfs.Op) {
 		case 1:
 			ix = kv.NewMem() // lost
 		case 2:
-			ix = olderIndex(t, k)
+			ix = olderIndex(t, fresh, k)
 		}
-		r := &sim{yaml: s.yaml, rounds: s.rounds, now: s.now, bits: s.bits}
+		r := s.again()
 		if err := r.run(t, image, ix); err != nil {
-			t.Fatalf("operation %d %v, after=%v, image %s: restart: %v\nrerun: HIVESINK_OP=%d go test ./pipeline -run CrashAtEvery", k, op, after, name, err, k)
+			t.Fatalf("operation %d %v, after=%v, image %s: restart: %v\nrerun: HIVESINK_OP=%d go test ./pipeline -run %s", k, op, after, name, err, k, t.Name())
 		}
 		r.checkDone(t, image)
 	}
 }
 
 // olderIndex is the index of the same run, stopped at half the way.
-func olderIndex(t *testing.T, k int) kv.Store {
+func olderIndex(t *testing.T, fresh func() *sim, k int) kv.Store {
 	t.Helper()
 	fs := faultfs.New(memfs.New())
 	fs.CrashAt(max(1, k/2), true)
 	index := kv.NewMem()
-	if err := newSim().run(t, fs, index); !errors.Is(err, faultfs.ErrCrashed) {
+	if err := fresh().run(t, fs, index); !errors.Is(err, faultfs.ErrCrashed) {
 		t.Fatalf("older copy: %v", err)
 	}
 	return index
@@ -128,17 +134,23 @@ func olderIndex(t *testing.T, k int) kv.Store {
 // TestTakeover lets a second owner take the table over before every storage
 // operation of the first, finish the work, and checks that the first is fenced
 // and makes nothing visible afterwards.
-func TestTakeover(t *testing.T) {
+func TestTakeover(t *testing.T) { takeOverEverywhere(t, newSim, stride()) }
+
+// TestTakeoverWithManyPartitions does the same with larger bundles.
+func TestTakeoverWithManyPartitions(t *testing.T) { takeOverEverywhere(t, newManySim, 11*stride()) }
+
+func takeOverEverywhere(t *testing.T, fresh func() *sim, stride int) {
 	clean := faultfs.New(memfs.New())
-	if err := newSim().run(t, clean, kv.NewMem()); err != nil {
+	if err := fresh().run(t, clean, kv.NewMem()); err != nil {
 		t.Fatal(err)
 	}
 	total := clean.Ops()
 	fenced := 0
-	for k := 1; k <= total; k += stride() {
+	for k := 1; k <= total; k += stride {
 		mem := memfs.New()
 		fs := faultfs.New(mem)
-		second := &sim{yaml: simYAML, rounds: 4, bits: 1 << 32}
+		second := fresh()
+		second.bits = 1 << 32
 		n := 0
 		var serr error
 		fs.Inject(faultfs.Rule{Times: faultfs.Always, Err: errNever, Match: func(faultfs.Op) bool {
@@ -147,7 +159,7 @@ func TestTakeover(t *testing.T) {
 			}
 			return false
 		}})
-		first := newSim()
+		first := fresh()
 		err := first.run(t, fs, kv.NewMem())
 		if n < k {
 			t.Fatalf("operation %d was never reached", k)
@@ -172,7 +184,7 @@ func TestTakeover(t *testing.T) {
 	if fenced == 0 {
 		t.Fatal("no first owner was ever fenced")
 	}
-	t.Logf("%d of %d first owners fenced", fenced, (total+stride()-1)/stride())
+	t.Logf("%d of %d first owners fenced", fenced, (total+stride-1)/stride)
 }
 
 // TestCrashAtEveryIndexTransaction stops the run before and after every
@@ -210,7 +222,7 @@ func TestCrashAtEveryIndexTransaction(t *testing.T) {
 			}
 			image := mem.Kill()
 			s.checkNow(t, image)
-			r := &sim{yaml: s.yaml, rounds: s.rounds, now: s.now, bits: s.bits}
+			r := s.again()
 			if err := r.run(t, image, index.Clone()); err != nil {
 				t.Fatalf("transaction %d, after=%v: restart: %v", n, after, err)
 			}

@@ -237,8 +237,8 @@ func (p *Pipeline) assemble(o Options, log *ledger.Ledger) error {
 		log: log, fs: o.FS, writer: w,
 		compact: &compactor.Options{FS: o.FS, Staging: log.Staging(), Pipeline: cfg.Pipeline, TableID: log.State().Owner.Table,
 			Epoch: log.Epoch(), Codec: cfg.Table.Compression, CreatedBy: createdBy,
-			Throttle: compactor.NewThrottle(int64(cfg.Compaction.BytesPerSecond)),
-			Schema:   func(t string) *parquetfile.Schema { return schemas[t] }, Location: location},
+			Syncs: syncs(o.Inline), Throttle: compactor.NewThrottle(int64(cfg.Compaction.BytesPerSecond)),
+			Schema: func(t string) *parquetfile.Schema { return schemas[t] }, Location: location},
 		plan: coordinator.Options{Policy: policy, FileSize: int64(cfg.Compaction.FileSize),
 			MaxDelay: time.Duration(cfg.Compaction.MaxDelay).Microseconds(), MaxCheckpoints: cfg.Compaction.MaxCheckpoints},
 		core: commit.New(copts), track: p.track, now: o.Now, random: o.Random,
@@ -254,7 +254,7 @@ func (p *Pipeline) assemble(o Options, log *ledger.Ledger) error {
 		return err
 	}
 	p.c.runner = commit.NewRunner(copts, policies)
-	p.c.runner.AtOnce = announceAtOnce
+	p.c.atOnce, p.c.runner.AtOnce = atOnce, atOnce
 	return nil
 }
 
@@ -268,7 +268,7 @@ func (p *Pipeline) policies(o Options, log *ledger.Ledger, location func(string)
 			}
 			out = append(out, metastore.NewEmbeddedPolicy())
 		case config.CommitSuccessFile:
-			out = append(out, commit.NewSuccessFile(o.FS, location, log.Staging, o.Config.Commit.SuccessFile))
+			out = append(out, commit.NewSuccessFile(o.FS, location, log.Staging, o.Config.Commit.SuccessFile, syncs(o.Inline)))
 		default:
 			return nil, fault.New(fault.Config, "use metastore or success-file", "commit.policies: %s is not in this build", name)
 		}
@@ -331,6 +331,14 @@ func encoders(inline bool) int {
 		return 1
 	}
 	return max(2, runtime.GOMAXPROCS(0))
+}
+
+// syncs is how many small files and directories are made durable at once.
+func syncs(inline bool) int {
+	if inline {
+		return 1
+	}
+	return 8
 }
 
 // hiddenCodec is the codec of part files that will be rewritten: measured,

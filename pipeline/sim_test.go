@@ -32,6 +32,7 @@ import (
 type sim struct {
 	yaml   string
 	rounds int // batches of each source partition
+	atOnce int // what the chain publishes and announces in one turn; 0: as always
 	now    int64
 	bits   uint64
 	small  int64 // bytes of a part that gets the hidden encoding; 0: the default
@@ -60,7 +61,19 @@ commit: {trigger: partition-time, delay: 2h, policies: [metastore, success-file]
 
 var simSources = []string{"src-a", "src-b"}
 
+// manyYAML: more partitions, so that bundles have more parts, whose units are
+// published at different times.
+var manyYAML = strings.Replace(simYAML, "{dt: date(ts)}", `{dt: date(ts)}, {b: "bucket(5, id)"}`, 1)
+
 func newSim() *sim { return &sim{yaml: simYAML, rounds: 4} }
+
+// newManySim is a sim of many partitions, done in turns of two.
+func newManySim() *sim { return &sim{yaml: manyYAML, rounds: 3, atOnce: 2} }
+
+// again is the next process of a run that has ended.
+func (s *sim) again() *sim {
+	return &sim{yaml: s.yaml, rounds: s.rounds, small: s.small, atOnce: s.atOnce, now: s.now, bits: s.bits}
+}
 
 // clock moves 1 ms a look, so that every run sees the same times.
 func (s *sim) clock() int64 { s.now += 1000; return 1_800_000_000_000_000 + s.now }
@@ -123,6 +136,9 @@ func (s *sim) run(t testing.TB, fs storage.FS, index kv.Store) error {
 		Now: s.clock, Random: s.random, smallBytes: s.small})
 	if err != nil {
 		return err
+	}
+	if s.atOnce > 0 {
+		p.c.atOnce, p.c.runner.AtOnce = s.atOnce, s.atOnce
 	}
 	err = s.drive(ctx, p)
 	if rerr := p.Release(); err == nil {

@@ -94,6 +94,9 @@ func TestCrashVariants(t *testing.T) {
 				t.Fatalf("%d dropped, %d dead-lettered", o.dropped, len(o.dead))
 			}
 		}},
+		{"unmerged", "commit: {", "limits: {staging: 2KB}\ncommit: {", nil}, // slices, which no unit may publish as they are
+		{"tiny targets", "file_size: 3KB", "file_size: 1B", nil},
+		{"many partitions", "{dt: date(ts)}", `{dt: date(ts)}, {b: "bucket(7, id)"}`, nil},
 		{"not partitioned", "  partitioned_by: [{dt: date(ts)}]\n", "", nil},
 		{partsMerged, "policy: hold, file_size: 3KB", "policy: hold, file_size: 30KB", nil},
 	} {
@@ -125,7 +128,7 @@ func TestCrashVariants(t *testing.T) {
 			if v.check != nil {
 				v.check(t, want)
 			}
-			for k := 1; k <= watch.Ops()-4; k += 10 * stride() {
+			for k := 1; k <= watch.Ops()-4; k += max(10, watch.Ops()/40) * stride() {
 				mem := memfs.New()
 				fs := faultfs.New(mem)
 				fs.CrashAt(k, k%2 == 0)
@@ -134,7 +137,7 @@ func TestCrashVariants(t *testing.T) {
 					t.Fatalf("operation %d: the crash did not stop the run: %v", k, err)
 				}
 				for _, image := range []*memfs.FS{mem.Kill(), mem.Crash(memfs.Random, uint64(k))} {
-					again := &sim{yaml: s.yaml, rounds: s.rounds, small: s.small, now: r.now, bits: r.bits}
+					again := r.again()
 					if err := again.run(t, image, nil); err != nil {
 						t.Fatalf("operation %d: restart: %v", k, err)
 					}

@@ -17,6 +17,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"slices"
 	"time"
 
@@ -82,6 +83,8 @@ func run(o options) error {
 	if err != nil {
 		return err
 	}
+	debug.SetGCPercent(50) // as the binary does
+	debug.SetMemoryLimit(int64(cfg.Limits.Memory))
 	start := time.Now()
 	counts := &counters{FS: localfs.New()}
 	m := newMeter(counts)

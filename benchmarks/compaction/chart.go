@@ -58,7 +58,7 @@ func chart(r results) []byte {
 	fmt.Fprintf(&b, "<title id=\"title\">Rows per CPU second of compaction, of DuckDB's, by scenario and mode</title>\n<style>%s</style>\n", chartStyle)
 	fmt.Fprintf(&b, `<rect class="paper" width="%d" height="%d" rx="6"/>`+"\n", chartWidth, height)
 	fmt.Fprintf(&b, `<text class="title" x="20" y="30">Compaction: rows per CPU second, DuckDB doing the same job = 1</text>`+"\n")
-	legend(&b)
+	legend(&b, r.Scenarios)
 	for p := from; p <= to; p++ {
 		at, class := x(math.Exp2(p)), "grid"
 		if p == 0 {
@@ -77,9 +77,13 @@ func chart(r results) []byte {
 	return b.Bytes()
 }
 
-func legend(b *bytes.Buffer) {
+// legend names the modes that were measured.
+func legend(b *bytes.Buffer, all []result) {
 	at := 20.0
 	for _, m := range markers {
+		if !slices.ContainsFunc(all, func(r result) bool { return r.Modes[m.mode].OfDuckDB > 0 }) {
+			continue
+		}
 		m.draw(b, at+6, 56)
 		fmt.Fprintf(b, `<text x="%.0f" y="60">%s</text>`+"\n", at+18, m.mode)
 		at += 40 + 6.6*float64(len(m.mode))

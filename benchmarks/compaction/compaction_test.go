@@ -127,6 +127,9 @@ func TestChartIsXML(t *testing.T) {
 			elements++
 		}
 	}
+	if !strings.Contains(string(text), ">merge<") || strings.Contains(string(text), ">copy<") {
+		t.Errorf("the legend is not of the modes measured:\n%s", text)
+	}
 	if elements < 20 || !strings.Contains(string(text), "prefers-color-scheme:dark") {
 		t.Errorf("%d elements:\n%s", elements, text)
 	}

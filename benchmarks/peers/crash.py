@@ -17,6 +17,10 @@ class Ended(Exception):
     """The system had ended before it was to be killed."""
 
 
+class CannotRestart(Exception):
+    """The second run, after the kill, ended with an error."""
+
+
 def command(bench, argv, env, moment):
     """Kills a command at the moment, runs it again. Moment: seconds after launch, or 'published': a file is visible."""
     log, out = bench.path("log"), bench.path("out")
@@ -31,7 +35,10 @@ def command(bench, argv, env, moment):
         time.sleep(0.005)
     tree.kill_all()
     tree.reap(child)
-    again = tree.run(argv, None, log, env)
+    try:
+        again = tree.run(argv, None, log, env)
+    except tree.Failed as e:
+        raise CannotRestart(str(e)) from e
     return {"killed_at_seconds": now, "again_seconds": again["seconds"]}
 
 
@@ -63,7 +70,10 @@ def flink_job(bench, codec, interval, moment):
     checkpoint = flink.last_checkpoint(values["STATE"])
     began = time.monotonic()
     with systems.flink_cluster(bench, "cluster-again") as cluster:
-        cluster.wait(cluster.submit(values, restore=checkpoint))
+        try:
+            cluster.wait(cluster.submit(values, restore=checkpoint))
+        except tree.Failed as e:
+            raise CannotRestart(str(e)) from e
         return {"killed_at_seconds": now, "again_seconds": time.monotonic() - began,
                 "checkpoint": os.path.basename(checkpoint) if checkpoint else None}
 
@@ -75,8 +85,7 @@ def attempt(bench, run):
         result = run()
     except Ended:
         return None
-    except RuntimeError as e:
-        tree.kill_all()
+    except CannotRestart as e:
         result = {"cannot_restart": str(e).splitlines()[-1].replace(bench.work + "/", "")[:300]}
     return result | bench.contents(bench.path("out"))
 

@@ -53,7 +53,13 @@ def call(url, body=None, method=None):
         with urllib.request.urlopen(request, timeout=60) as r:
             return json.load(r)
     except urllib.error.HTTPError as e:
-        raise RuntimeError(f"{url}: {e.code}: {e.read().decode(errors='replace')[:3000]}") from None
+        raise RuntimeError(f"{url}: {e.code}: {e.read().decode(errors='replace')}") from None
+
+
+def root_cause(answer):
+    """The last cause that a gateway's error names; its answer is a stack trace in JSON."""
+    causes = [line.strip() for line in answer.replace("\\n", "\n").splitlines() if line.startswith("Caused by: ")]
+    return causes[-1] if causes else answer[:300]
 
 
 class Cluster:
@@ -107,7 +113,7 @@ class Cluster:
             self.kill()
             raise
 
-    def _await(self, ready, patience=90):
+    def _await(self, ready, patience=300):
         deadline = time.monotonic() + patience
         while True:
             try:
@@ -140,15 +146,17 @@ class Cluster:
             if status == "FINISHED":
                 return call(f"{base}/operations/{operation}/result/0")
             if status not in ("RUNNING", "PENDING", "INITIALIZED"):
-                # The result's answer holds the cause.
-                call(f"{base}/operations/{operation}/result/0")
-                raise RuntimeError(f"{statement}: {status}")
+                try:
+                    call(f"{base}/operations/{operation}/result/0")
+                except RuntimeError as e:  # the answer holds the cause
+                    raise tree.Failed(root_cause(str(e))) from None
+                raise tree.Failed(f"{statement}: {status}")
             time.sleep(0.02)
 
     def state(self, job):
         return call(f"{self.rest}/jobs/{job}")
 
-    def wait(self, job, patience=900):
+    def wait(self, job, patience=3000):
         """Waits for the end of a job, and returns when it was: seconds since 1970.
 
         Asks for little and seldom, so that asking costs no CPU that counts; the end is the cluster's own time stamp.
@@ -161,7 +169,7 @@ class Cluster:
             if state in ("FAILED", "CANCELED"):
                 entries = call(f"{self.rest}/jobs/{job}/exceptions")["exceptionHistory"]["entries"]
                 causes = [line for e in entries for line in e["stacktrace"].splitlines() if not line.startswith("\t")]
-                raise RuntimeError(f"job {state}: " + "\n".join(causes))
+                raise tree.Failed(f"job {state}: " + "\n".join(causes))
             time.sleep(0.25)
         raise RuntimeError(f"job still runs after {patience} s")
 

@@ -153,6 +153,10 @@ def complete(path):
         return False
 
 
+class Failed(RuntimeError):
+    """A system ended its work with an error."""
+
+
 def start(argv, log, env=None):
     with open(log, "ab") as f:
         return subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=f, stderr=f, start_new_session=True,
@@ -193,7 +197,7 @@ def run(argv, out, log, env=None):
     reap(child)
     measured = {"seconds": seconds} | watch.stop(cpu_of_ended() - before)
     if code != 0:
-        raise RuntimeError(f"{argv[0]}: exit code {code}; its last words are in {log}:\n{tail(log)}")
+        raise Failed(f"{argv[0]}: exit code {code}; its last words are in {log}:\n{tail(log)}")
     return measured
 
 

@@ -7,11 +7,13 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/hivesink/hivesink/layout"
+	"github.com/hivesink/hivesink/ledger"
 )
 
 const killYAML = `
@@ -30,6 +32,11 @@ checkpoint: {interval: 60ms}
 compaction: {file_size: 64KB, max_delay: 1s, bytes_per_second: 3MB}
 commit: {trigger: partition-time, delay: 1h}
 `
+
+// killBundlesYAML has many small partitions: what a checkpoint makes is bundles,
+// whose parts are published at different times, into tiny targets.
+var killBundlesYAML = strings.NewReplacer("[{dt: date(ts)}]", `[{dt: date(ts)}, {b: "bucket(12, id)"}]`,
+	"rows: 200000, rate: 60000", "rows: 60000, rate: 20000", "file_size: 64KB", "file_size: 8KB", "interval: 60ms", "interval: 100ms").Replace(killYAML)
 
 const (
 	killRows = 200_000
@@ -174,8 +181,12 @@ func (tb *table) moment(p *process, rng *rand.Rand, atEnd bool) bool {
 
 // TestKill kills a run again and again, at random moments, at log records and
 // in the last compactions, and spoils the state directory in between.
-func TestKill(t *testing.T) {
-	want := 24
+func TestKill(t *testing.T) { killAgain(t, killYAML, killRows, 24) }
+
+// TestKillWithBundles does the same with many small partitions.
+func TestKillWithBundles(t *testing.T) { killAgain(t, killBundlesYAML, 60_000, 12) }
+
+func killAgain(t *testing.T, yaml string, rows, want int) {
 	if testing.Short() {
 		want = 4
 	}
@@ -184,11 +195,11 @@ func TestKill(t *testing.T) {
 	t.Logf("seed %d", seed)
 	defer func() {
 		if t.Failed() {
-			t.Logf("again: HIVESINK_SEED=%d HIVESINK_KILLS=%d go test ./cmd/hivesink -run TestKill", seed, want)
+			t.Logf("again: HIVESINK_SEED=%d HIVESINK_KILLS=%d go test ./cmd/hivesink -run '^%s$'", seed, want, t.Name())
 		}
 	}()
 	rng := rand.New(rand.NewPCG(uint64(seed), 1))
-	tb := newTable(t, killYAML)
+	tb := newTable(t, yaml)
 	w := &watcher{root: tb.root, seen: make(map[string]bool), ids: make(map[int64]string)}
 	stop := w.watch()
 	t.Cleanup(func() { _ = stop() })
@@ -229,12 +240,12 @@ func TestKill(t *testing.T) {
 	if atEnd == 0 {
 		t.Fatal("no kill came after the end of input")
 	}
-	if len(w.ids) != killRows {
-		t.Fatalf("the reader has seen %d ids, want %d", len(w.ids), killRows)
+	if len(w.ids) != rows {
+		t.Fatalf("the reader has seen %d ids, want %d", len(w.ids), rows)
 	}
-	tb.wantIDs(killRows)
+	tb.wantIDs(rows)
 	tb.checkFinished()
-	if s := tb.run(); s.RowsRead != 0 || s.RowsVisible != killRows || s.FilesWritten != 0 {
+	if s := tb.run(); s.RowsRead != 0 || s.RowsVisible != int64(rows) || s.FilesWritten != 0 {
 		t.Fatalf("a run after the end was not empty: %+v", s)
 	}
 	staging, err := filepath.Glob(filepath.Join(tb.root, layout.MetaDir, "fenced-*"))
@@ -250,14 +261,18 @@ func (tb *table) checkFinished() {
 	if left := tb.hiddenData(); len(left) > 0 {
 		tb.t.Fatalf("%d hidden data files are left: %s", len(left), left[0])
 	}
-	dirs, err := filepath.Glob(filepath.Join(tb.root, "*=*"))
-	if err != nil || len(dirs) == 0 {
-		tb.t.Fatalf("no partitions: %v", err)
-	}
-	for _, d := range dirs {
-		if _, err := os.Stat(filepath.Join(d, "_SUCCESS")); err != nil {
+	partitions := 0
+	for _, p := range tb.log().Partitions {
+		if p.Table != ledger.MainTable {
+			continue
+		}
+		partitions++
+		if _, err := os.Stat(filepath.Join(tb.root, filepath.FromSlash(p.Path), "_SUCCESS")); err != nil {
 			tb.t.Fatal(err)
 		}
+	}
+	if partitions == 0 {
+		tb.t.Fatal("no partitions")
 	}
 	for _, p := range tb.log().Partitions {
 		if p.Unannounced() {

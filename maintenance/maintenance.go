@@ -12,7 +12,6 @@ import (
 
 	"github.com/hivesink/hivesink/compactor"
 	"github.com/hivesink/hivesink/format/parquet"
-	"github.com/hivesink/hivesink/internal/fault"
 	"github.com/hivesink/hivesink/layout"
 	"github.com/hivesink/hivesink/ledger"
 	"github.com/hivesink/hivesink/storage"
@@ -37,9 +36,12 @@ type Options struct {
 	DryRun      bool
 	Parallelism int
 	Throttle    *compactor.Throttle
-	CreatedBy   string
-	Random      func() uint64
-	Now         func() time.Time
+	// FooterMemory bounds what the open footers of a target's inputs take; 0: no
+	// bound.
+	FooterMemory int64
+	CreatedBy    string
+	Random       func() uint64
+	Now          func() time.Time
 	// Each is told of every partition when it is done, one at a time.
 	Each  func(Partition)
 	Stats *Stats
@@ -52,7 +54,8 @@ type compaction struct {
 	state      *ledger.State // nil: no log
 	owner      ledger.Epoch
 	logMu      sync.Mutex // of Log and state
-	noExchange bool
+	tryOnce    sync.Once
+	noExchange bool // found out when the first unit is about to begin
 
 	mu     sync.Mutex // of report and halt
 	report *Report
@@ -127,10 +130,7 @@ func (c *compaction) begin() (end func() error, err error) {
 		release = lock.Close
 	}
 	end = func() error { return errors.Join(c.stage.close(), release()) }
-	if c.report.Settled, err = Settle(c.FS, c.Root, c.Log); err == nil {
-		c.noExchange, err = c.stage.cannotExchange(c.Random)
-	}
-	if err != nil {
+	if c.report.Settled, err = Settle(c.FS, c.Root, c.Log); err != nil {
 		return nil, errors.Join(err, end())
 	}
 	return end, nil
@@ -180,6 +180,9 @@ func (c *compaction) one(ctx context.Context, d directory) {
 	if err == nil && d.marks && !c.DryRun {
 		err = c.strayMarker(d)
 	}
+	if err == nil && len(p.targets) > 0 && !c.DryRun {
+		err = c.tryExchange()
+	}
 	if err == nil && len(p.targets) > 0 && c.needsWindow(p) && !c.AllowWindow {
 		err = leaveAlone("%s; --allow-window does it file by file, and readers see rows twice for a moment", windowReason(p))
 	}
@@ -220,7 +223,7 @@ func (c *compaction) strayMarker(d directory) error {
 // result describes a plan and what became of it.
 func (p *plan) result(c *compaction, err error, took time.Duration) Partition {
 	out := Partition{Path: p.rel, Outcome: Compacted, FilesBefore: int64(len(p.data)), Kept: int64(len(p.kept)), Reason: p.reason,
-		Window: len(p.targets) > 0 && c.needsWindow(p)}
+		Window: len(p.targets) > 0 && c.needsWindow(p) && (err == nil || !c.AllowWindow)}
 	for _, d := range p.data {
 		out.BytesBefore += d.Size
 		out.Rows += d.rows
@@ -311,25 +314,30 @@ func (s *stage) close() error {
 	return err
 }
 
-// cannotExchange tries whether directories can be exchanged here.
-func (s *stage) cannotExchange(random func() uint64) (bool, error) {
+// tryExchange finds out, once, whether directories can be exchanged here.
+func (c *compaction) tryExchange() (err error) {
+	c.tryOnce.Do(func() { err = c.stage.try(c.Random, &c.noExchange) })
+	return err
+}
+
+func (s *stage) try(random func() uint64, unsupported *bool) error {
 	if err := s.ready(); err != nil {
-		return false, err
+		return err
 	}
 	a, b := path.Join(s.dir, "try-"+layout.ID(random())), path.Join(s.dir, "try-"+layout.ID(random()))
 	for _, dir := range []string{a, b} {
 		if err := s.fs.Mkdir(dir); err != nil {
-			return false, storage.Classify(fmt.Errorf("try whether directories can be exchanged: %w", err))
+			return fmt.Errorf("try whether directories can be exchanged: %w", err)
 		}
 	}
 	err := s.fs.Exchange(a, b)
+	if *unsupported = errors.Is(err, errors.ErrUnsupported); *unsupported {
+		err = nil
+	}
 	for _, dir := range []string{a, b} {
 		if rerr := s.fs.Remove(dir); err == nil {
 			err = rerr
 		}
 	}
-	if errors.Is(err, errors.ErrUnsupported) {
-		return true, nil
-	}
-	return false, fault.Wrap(fault.Halt, "", err)
+	return err
 }

@@ -35,6 +35,7 @@ type dataFile struct {
 	entry
 	rows   int64
 	class  int    // files of one class have the same schema
+	memory int64  // about what its open footer takes
 	coarse string // why its row groups are worth joining though it is alone; "" when they are not
 	footer *ledger.Footer
 	file   *parquetfile.File // nil when there are too many to keep
@@ -60,6 +61,13 @@ type plan struct {
 // keepShare of the target size: a file as large as that is left as it is. What
 // little would go in beside it does not pay for its bytes.
 const keepShare = 0.75
+
+// An open footer takes about so much memory, and so much for each column chunk:
+// measured with 10,000 files of 7 columns.
+const (
+	footerBytes = 4 << 10
+	chunkBytes  = 2500
+)
 
 // keepFooters is how many footers of a directory are kept from planning to
 // building; of more, each is read again.
@@ -167,18 +175,22 @@ func (c *compaction) readFooters(ctx context.Context, h *handles, p *plan) error
 		if err == nil {
 			var d *dataFile
 			if d, err = describe(*e, f, &classes); err == nil {
-				p.data = append(p.data, d)
+				if p.data = append(p.data, d); len(p.data) > keepFooters {
+					forget(p.data)
+				}
 				continue
 			}
 		}
 		damaged = append(damaged, fmt.Errorf("%s: %w", e.Name, err))
 	}
-	if len(p.data) > keepFooters {
-		for _, d := range p.data {
-			d.file = nil
-		}
-	}
 	return errors.Join(damaged...)
+}
+
+// forget drops footers that are kept; they are read again when they are needed.
+func forget(data []*dataFile) {
+	for i := len(data) - 1; i >= 0 && (data[i].file != nil || i == len(data)-1); i-- {
+		data[i].file = nil
+	}
 }
 
 func magic(in input, size int64) (bool, error) {
@@ -212,6 +224,7 @@ func describe(e entry, f *parquetfile.File, classes *[]*parquetfile.File) (*data
 		*classes = append(*classes, f)
 	}
 	d.coarse = coarse(f)
+	d.memory = footerBytes + chunkBytes*int64(len(f.Leaves())*len(f.RowGroups()))
 	return d, nil
 }
 
@@ -289,15 +302,17 @@ func (c *compaction) pack(h *handles, p *plan) error {
 			weights[i] = d.Size
 		}
 		for _, bin := range coordinator.Pack(weights, c.FileSize) {
-			if len(bin) == 1 && files[bin[0]].coarse == "" {
-				p.kept = append(p.kept, files[bin[0]])
-				continue
+			inputs := make([]*dataFile, len(bin))
+			for k, i := range bin {
+				inputs[k] = files[i]
 			}
-			t := &target{}
-			for _, i := range bin {
-				t.inputs = append(t.inputs, files[i])
+			for _, part := range c.bounded(inputs) {
+				if len(part) == 1 && part[0].coarse == "" {
+					p.kept = append(p.kept, part[0])
+				} else {
+					p.targets = append(p.targets, &target{inputs: part})
+				}
 			}
-			p.targets = append(p.targets, t)
 		}
 	}
 	if len(p.targets) == 0 {
@@ -309,6 +324,19 @@ func (c *compaction) pack(h *handles, p *plan) error {
 		}
 	}
 	return nil
+}
+
+// bounded divides a bin whose open footers would take more memory than a target
+// may have. What comes of it is packed further by the next run.
+func (c *compaction) bounded(inputs []*dataFile) (out [][]*dataFile) {
+	from, memory := 0, int64(0)
+	for i, d := range inputs {
+		if memory += d.memory; memory > c.FooterMemory && c.FooterMemory > 0 && i > from {
+			out = append(out, inputs[from:i])
+			from, memory = i, d.memory
+		}
+	}
+	return append(out, inputs[from:])
 }
 
 func nothingToDo(p *plan, large int) string {

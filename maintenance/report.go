@@ -28,7 +28,7 @@ type Partition struct {
 	Rows        int64    `json:"rows"`
 	Kept        int64    `json:"files_kept"` // taken as they are
 	Targets     []Target `json:"targets,omitempty"`
-	Window      bool     `json:"window,omitempty"` // not exchanged in one step
+	Window      bool     `json:"window,omitempty"` // not exchanged in one step, or left alone because it cannot be
 	Seconds     float64  `json:"seconds,omitempty"`
 }
 
@@ -60,6 +60,7 @@ type Report struct {
 	AsItWas     int            `json:"partitions_as_they_were"`
 	LeftAlone   int            `json:"partitions_left_alone"`
 	Failed      int            `json:"partitions_failed"`
+	NeedWindow  int            `json:"partitions_need_window"` // left alone for want of AllowWindow
 	FilesBefore int64          `json:"files_before"`
 	FilesAfter  int64          `json:"files_after"`
 	BytesBefore int64          `json:"bytes_before"`
@@ -77,6 +78,9 @@ func (r *Report) add(p Partition) {
 		r.AsItWas++
 	case LeftAlone:
 		r.LeftAlone++
+		if p.Window {
+			r.NeedWindow++
+		}
 	case Failed:
 		r.Failed++
 	}

@@ -2,6 +2,7 @@ package maintenance
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"path"
 	"testing"
@@ -239,4 +240,23 @@ func TestLocked(t *testing.T) {
 		t.Fatal("closed twice")
 	}
 	run(t, options(fsys))
+}
+
+// The footers of a target's inputs fit into the memory it may have; what is
+// left is joined by later runs.
+func TestManyInputs(t *testing.T) {
+	fsys := memfs.New()
+	for i := range 40 {
+		put(t, fsys, fmt.Sprintf("%s/dt=0/f-%02d.parquet", root, i), fileOf(t, i, i+1, nil))
+	}
+	o := options(fsys)
+	o.FooterMemory = 10 * (footerBytes + 2*chunkBytes)
+	if p := outcome(t, run(t, o), "dt=0", Compacted); p.FilesAfter != 4 || p.Targets[3].Inputs != 10 {
+		t.Errorf("%+v", p)
+	}
+	if p := outcome(t, run(t, o), "dt=0", Compacted); p.FilesAfter != 1 {
+		t.Errorf("the next run: %+v", p)
+	}
+	_, ids := look(t, fsys)
+	wantIDs(t, ids, 40)
 }

@@ -70,6 +70,9 @@ func compact(ctx context.Context, a *app) error {
 	if err == nil && rep.Failed > 0 {
 		err = fmt.Errorf("%d of %d partitions could not be compacted", rep.Failed, len(rep.Partitions))
 	}
+	if err == nil && rep.NeedWindow > 0 && !rep.DryRun {
+		err = errUsage{fmt.Errorf("%d partitions need --allow-window", rep.NeedWindow)}
+	}
 	return err
 }
 
@@ -87,7 +90,7 @@ func compactOptions(a *app, cfg *config.Config) (o maintenance.Options, err erro
 	o = maintenance.Options{FS: localfs.New().(storage.Exchanger), Root: root, FileSize: int64(cfg.Compaction.FileSize),
 		Codec: cfg.Table.Compression, KeepCodec: !cfg.Given("table.compression"), Parallelism: cfg.Compaction.Parallelism,
 		Throttle: compactor.NewThrottle(int64(cfg.Compaction.BytesPerSecond)), CreatedBy: "hivesink version " + hivesink.Version,
-		Random: pipeline.RandomBits, Stats: new(maintenance.Stats)}
+		FooterMemory: int64(cfg.Limits.Memory) / 2 / int64(cfg.Compaction.Parallelism), Random: pipeline.RandomBits, Stats: new(maintenance.Stats)}
 	o.Partitions, _ = a.flags.GetStringArray("partition")
 	o.DryRun, _ = a.flags.GetBool("dry-run")
 	o.AllowWindow, _ = a.flags.GetBool("allow-window")

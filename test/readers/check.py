@@ -1,7 +1,7 @@
 """Reads finished tables with readers nobody here wrote (DuckDB, PyArrow) and
 compares the multiset of rows with the input. Run by `make integration`.
 
-    check.py [flights|types|kills]...      default: all
+    check.py [flights|types|kills|compact]...      default: all
 """
 
 import collections
@@ -21,6 +21,7 @@ import time
 
 import duckdb
 import pyarrow.dataset
+import pyarrow.parquet
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 BINARY = os.path.join(ROOT, "bin", "hivesink")
@@ -235,8 +236,208 @@ def records(table):
         return 0
 
 
+def compact_cli(work, table, *args, code=0, yaml=""):
+    """Runs hivesink compact on a table of others and returns its report."""
+    config = f"{work}/compact.yaml"
+    with open(config, "w") as out:
+        out.write(f"pipeline: readers\ntable: {{name: t, location: {table}}}\n{yaml}")
+    out = subprocess.run([BINARY, "compact", "-c", config, "--json", *args], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert out.returncode == code, (out.returncode, out.stdout.decode(), out.stderr.decode())
+    return json.loads(out.stdout)
+
+
+def tree(table):
+    """Every name below a table, with size and time."""
+    return {os.path.relpath(os.path.join(d, n), table): os.lstat(os.path.join(d, n))[1:9]
+            for d, dirs, files in os.walk(table) for n in dirs + files}
+
+
+def frozen(value):
+    if isinstance(value, dict):
+        return tuple((k, frozen(v)) for k, v in value.items())
+    if isinstance(value, (list, tuple)):
+        return tuple(frozen(v) for v in value)
+    return repr(value) if isinstance(value, float) else value
+
+
+def exact(t):
+    """Nanoseconds as numbers: Python's datetime has none."""
+    for i, field in enumerate(t.schema):
+        if str(field.type).startswith("timestamp[ns"):
+            t = t.set_column(i, field.name, t.column(i).cast("int64"))
+    return t
+
+
+def contents(table):
+    """What PyArrow and DuckDB read of each partition: rows in full, schema, counts."""
+    out = {}
+    for d in sorted(glob.glob(f"{table}/*=*")):
+        files = sorted(glob.glob(f"{d}/*.parquet"))
+        tables = [pyarrow.parquet.ParquetFile(f).read() for f in files]
+        rows = multiset(frozen(r) for t in tables for r in exact(t).to_pylist())
+        schemas = {str(pyarrow.parquet.ParquetFile(f).schema).partition("\n")[2] for f in files}
+        arrow = {str(t.schema) for t in tables}
+        db = duckdb.connect()
+        db.execute("SET TimeZone='UTC'")
+        columns = [c[0] for c in db.execute(f"DESCRIBE SELECT * FROM read_parquet('{d}/*.parquet')").fetchall()]
+        counts = db.execute("SELECT count(*), " + ", ".join(f'count("{c}")' for c in columns) + f", bit_xor(hash(t)) FROM read_parquet('{d}/*.parquet') t").fetchone()
+        out[os.path.basename(d)] = (rows, schemas, arrow, counts)
+    return out
+
+
+def every_type(pa, n, start):
+    """A table of every kind of column, nulls and repeats included."""
+    ids = range(start, start + n)
+    null = lambda i, v: None if i % 7 == 3 else v
+    utc = datetime.timezone.utc
+    return pa.table({
+        "id": pa.array(ids, pa.int64()),
+        "tiny": pa.array([null(i, i % 100) for i in ids], pa.int8()),
+        "unsigned": pa.array([null(i, i) for i in ids], pa.uint32()),
+        "f": pa.array([null(i, i / 3) for i in ids], pa.float32()),
+        "d": pa.array([float("nan") if i % 11 == 0 else i / 7 for i in ids], pa.float64()),
+        "b": pa.array([null(i, i % 2 == 0) for i in ids], pa.bool_()),
+        "few": pa.array([null(i, f"value {i % 5}") for i in ids], pa.string()),
+        "many": pa.array([f"{i:08d} grün \U0001f600" for i in ids], pa.string()),
+        "dict": pa.array([f"c{i % 3}" for i in ids]).dictionary_encode(),
+        "bin": pa.array([null(i, bytes([i % 256]) * (i % 4)) for i in ids], pa.binary()),
+        "fixed": pa.array([bytes(4) for _ in ids], pa.binary(4)),
+        "day": pa.array([datetime.date(2026, 1, 1 + i % 28) for i in ids], pa.date32()),
+        "ts": pa.array([datetime.datetime(2026, 1, 1, 0, 0, i % 60, i % 10**6, tzinfo=utc) for i in ids], pa.timestamp("us", "UTC")),
+        "ns": pa.array([i * 1001 for i in ids], pa.timestamp("ns")),
+        "money": pa.array([null(i, decimal.Decimal(i).scaleb(-2)) for i in ids], pa.decimal128(10, 2)),
+        "big": pa.array([decimal.Decimal(i) for i in ids], pa.decimal128(38, 0)),
+        "nothing": pa.array([None for _ in ids], pa.string()),
+        "tags": pa.array([null(i, [f"t{k}" if k % 2 else None for k in range(i % 4)]) for i in ids], pa.list_(pa.string())),
+        "m": pa.array([null(i, [(f"k{k}", k) for k in range(i % 3)]) for i in ids], pa.map_(pa.string(), pa.int32())),
+        "deep": pa.array([null(i, {"a": i, "in": [{"x": f"{i % 9}"}, None]}) for i in ids],
+                         pa.struct([("a", pa.int64()), ("in", pa.list_(pa.struct([("x", pa.string())])))])),
+    })
+
+
+def compact(work):
+    """Tables of PyArrow and DuckDB, compacted and compared row by row."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    def pyarrow_table(name, options, parts=3, files=12, rows=40):
+        table = f"{work}/{name}"
+        start = 0
+        for p in range(parts):
+            os.makedirs(f"{table}/p={p}")
+            for f in range(files):
+                pq.write_table(every_type(pa, rows, start), f"{table}/p={p}/f-{f:03d}.parquet", **options)
+                start += rows
+            open(f"{table}/p={p}/_SUCCESS", "w").close()
+        return table
+
+    cases = {
+        "snappy": {}, "zstd": dict(compression="zstd"), "gzip": dict(compression="gzip"), "lz4": dict(compression="lz4"),
+        "none": dict(compression="none", use_dictionary=False), "brotli": dict(compression="brotli"),
+        "v2": dict(data_page_version="2.0", compression="zstd"), "index": dict(write_page_index=True), "int96": dict(use_deprecated_int96_timestamps=True),
+        "byname": dict(compression={"id": "gzip", "few": "none", "many": "zstd"}, use_dictionary=["few", "dict"]),
+        "encodings": dict(use_dictionary=False, column_encoding={"id": "DELTA_BINARY_PACKED", "many": "DELTA_BYTE_ARRAY", "few": "DELTA_LENGTH_BYTE_ARRAY", "d": "BYTE_STREAM_SPLIT"}),
+        "groups": dict(row_group_size=7), "nostats": dict(write_statistics=False), "bloom": {},
+    }
+    modes = collections.Counter()
+    for name, options in cases.items():
+        table = pyarrow_table(name, options)
+        before, names = contents(table), tree(table)
+        dry = compact_cli(work, table, "--dry-run")
+        assert tree(table) == names, f"{name}: --dry-run changed the table"
+        report = compact_cli(work, table)
+        assert report["files_before"] == 36 and report["files_after"] == dry["files_after"] == 3 and report["rows"] == 3 * 12 * 40, report
+        after = contents(table)
+        for part in before:
+            differ(f"{name} {part}", after[part][0], before[part][0])
+            assert after[part][1:] == before[part][1:], (name, part, before[part][1:], after[part][1:])
+            assert os.path.exists(f"{table}/{part}/_SUCCESS"), part
+        codecs = lambda f: {pq.ParquetFile(f).metadata.row_group(0).column(c).compression for c in range(5)}
+        assert not [n for n in tree(table) if "hivesink" in n], tree(table)
+        modes.update(report["targets_by_mode"])
+        if name == "zstd":
+            assert codecs(visible(table)[0]) == {"ZSTD"}
+    # An explicit codec is used, and shows.
+    table = pyarrow_table("recoded", {})
+    before = contents(table)
+    compact_cli(work, table, "--set", "table.compression=zstd")
+    after = contents(table)
+    for part in before:
+        differ(f"recoded {part}", after[part][0], before[part][0])
+        assert after[part][1:] == before[part][1:], part
+    meta = pq.ParquetFile(visible(table)[0]).metadata
+    assert {meta.row_group(g).column(c).compression for g in range(meta.num_row_groups) for c in range(meta.num_columns)} == {"ZSTD"}, meta
+
+    # DuckDB's own files, several row groups and threads.
+    db = duckdb.connect()
+    table = f"{work}/duck"
+    for n in range(6):
+        db.execute(f"COPY (SELECT i AS id, i % 3 AS p, 'name ' || (i % 50) AS name, CASE WHEN i % 5 = 0 THEN NULL ELSE i::DECIMAL(18,3) / 7 END AS amount, "
+                   f"[i, NULL, i + 1] AS list, {{'a': i, 'b': 'x'}} AS s, TIMESTAMP '2026-01-01' + INTERVAL (i) SECOND AS ts, (i * 7919)::HUGEINT AS h, uuid() AS u "
+                   f"FROM range({n * 3000}, {n * 3000 + 3000}) t(i)) TO '{table}' (FORMAT parquet, PARTITION_BY (p), ROW_GROUP_SIZE 2048, FILENAME_PATTERN 'data_{n}_{{uuid}}', APPEND, CODEC 'snappy')")
+    before = contents(table)
+    report = compact_cli(work, table)
+    assert report["files_after"] == 3 and report["rows"] == 18000, report
+    after = contents(table)
+    for part in before:
+        differ(f"duck {part}", after[part][0], before[part][0])
+        assert after[part][1:] == before[part][1:], (part, before[part][1:], after[part][1:])
+    modes.update(report["targets_by_mode"])
+
+    # Two schemas: rewritten as the table's columns, or joined by schema.
+    def drifted(name):
+        table = f"{work}/{name}"
+        os.makedirs(f"{table}/p=0")
+        for f in range(6):
+            t = pa.table({"id": pa.array(range(f * 10, f * 10 + 10), pa.int32() if f % 2 else pa.int64()), "name": [f"n{i}" for i in range(10)]})
+            pq.write_table(t, f"{table}/p=0/f-{f}.parquet")
+        return table
+
+    table = drifted("drift")
+    ids = lambda: sorted(r[0] for r in duckdb.execute(f"SELECT id FROM read_parquet('{table}/**/*.parquet')").fetchall())
+    assert compact_cli(work, table)["files_after"] == 2 and ids() == list(range(60))
+    table = drifted("drift2")
+    report = compact_cli(work, table, "--set", "table.columns=[id bigint, name string]")
+    assert report["files_after"] == 1 and report["targets_by_mode"] == {"rewrite": 1} and ids() == list(range(60)), report
+    table = drifted("drift3")
+    report = compact_cli(work, table, "--set", "table.columns=[id bigint]")
+    assert report["partitions_left_alone"] == 1 and "name" in report["partitions"][0]["reason"] and ids() == list(range(60)), report
+
+    # Many files in ten partitions, while DuckDB reads: each partition's sum is
+    # right at every moment.
+    table, rows, parts, files = f"{work}/many", 500, 10, 100
+    per, start = {}, 0
+    for p in range(parts):
+        os.makedirs(f"{table}/p={p}")
+        first = start
+        for f in range(files):
+            pq.write_table(pa.table({"id": pa.array(range(start, start + rows), pa.int64()), "name": [f"n{i % 97}" for i in range(rows)], "x": [i / 3 for i in range(rows)]}),
+                           f"{table}/p={p}/f-{f:03d}.parquet")
+            start += rows
+        per[p] = (rows * files, sum(range(first, start)))
+    with open(f"{work}/compact.yaml", "w") as out:
+        out.write(f"pipeline: readers\ntable: {{name: t, location: {table}}}\ncompaction: {{parallelism: 1, bytes_per_second: 2MB}}\n")
+    p = subprocess.Popen([BINARY, "compact", "-c", f"{work}/compact.yaml"], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    looks = gone = 0
+    while p.poll() is None:
+        for k in per:
+            try:
+                got = duckdb.execute(f"SELECT count(*), sum(id)::BIGINT FROM read_parquet('{table}/p={k}/*.parquet')").fetchone()
+            except duckdb.IOException:
+                gone += 1  # it listed the old files, and they went before it opened them
+                continue
+            assert got == per[k], (k, got, per[k])
+            looks += 1
+    assert p.returncode == 0, p.communicate()
+    assert len(visible(table)) == parts
+    for k in per:
+        assert duckdb.execute(f"SELECT count(*), sum(id)::BIGINT FROM read_parquet('{table}/p={k}/*.parquet')").fetchone() == per[k]
+    print(f"compact: {len(cases) + 1} kinds of PyArrow tables, DuckDB's, drifted schemas; targets {dict(modes)}; "
+          f"{looks} right sums beside a compaction, {gone} times the files went before they were opened")
+
+
 if __name__ == "__main__":
-    names = sys.argv[1:] or ["flights", "types", "kills"]
+    names = sys.argv[1:] or ["flights", "types", "kills", "compact"]
     for name in names:
         work = tempfile.mkdtemp(prefix="hivesink-")
         try:

@@ -12,9 +12,14 @@ import (
 	"github.com/hivesink/hivesink/storage/memfs"
 )
 
-var makeGolden = flag.Bool("make-golden", false, "write testdata/v1 anew; never for a version that was released")
+var makeGolden = flag.Bool("make-golden", false, "write testdata/v1 and v1-replaced anew; never for a version that was released")
 
-const goldenDir = "testdata/v1"
+// The logs: one as the first hivesink wrote it, and one with replacements of
+// published files, which came later.
+const (
+	goldenDir     = "testdata/v1"
+	goldenDirMore = "testdata/v1-replaced"
+)
 
 // TestGoldenV1: a log of format version 1 reads as it did when it was written,
 // and is written as it was.
@@ -22,6 +27,20 @@ func TestGoldenV1(t *testing.T) {
 	if *makeGolden {
 		writeGolden(t)
 	}
+	readGolden(t, goldenDir)
+}
+
+// TestGoldenReplaced: the same of a log with a replacement that has ended, one
+// that is done and one that is planned.
+func TestGoldenReplaced(t *testing.T) {
+	if *makeGolden {
+		writeGoldenReplaced(t)
+	}
+	readGolden(t, goldenDirMore)
+}
+
+func readGolden(t *testing.T, goldenDir string) {
+	t.Helper()
 	disk := memfs.New()
 	if err := storage.MkdirAllSync(disk, "/", logDir(testTable)); err != nil {
 		t.Fatal(err)
@@ -78,6 +97,46 @@ func writeGolden(t *testing.T) {
 		"topic/0": {Position: "5", NextRow: 5, Watermark: NoWatermark, Ended: true, Accepted: sumOf(0, 2), DeadLettered: sumOf(2, 3), Dropped: sumOf(3, 4), Skipped: sumOf(4, 5)}},
 		Parts: []Part{{ID: "00000000000000aa", Table: DeadTable, Partition: "dt=<é>", Epoch: 1, Name: "00000000000000aa.part", Rows: 1, Bytes: 7, MinTime: -1, MaxTime: 2,
 			FirstWrite: 3, Closes: 4, Schema: "s", Codec: "snappy", Full: true, Checkpoint: l.State().Checkpoint + 1, Sources: map[string]Range{"topic/0": {First: 2, Last: 2, Sum: sumOf(2, 3)}}}}}})
+	saveGolden(t, goldenDir, disk, l)
+}
+
+func writeGoldenReplaced(t *testing.T) {
+	disk := memfs.New()
+	o := newWorld().options(disk)
+	o.SnapshotEvery = 10
+	l := mustOpen(t, o)
+	part := func(id string) Part {
+		return Part{ID: id, Partition: "dt=<é>", Epoch: 1, Name: id + ".part", Rows: 2, Bytes: 20, FirstWrite: 3, Schema: "s", Codec: "zstd", Checkpoint: 1,
+			Sources: map[string]Range{"topic/0": {First: 0, Last: 1, Sum: sumOf(0, 2)}}}
+	}
+	var c Checkpoint
+	c.Number = 1
+	var published []Published
+	for _, id := range []string{"a", "b", "c"} {
+		c.Parts = append(c.Parts, part(id))
+		c.Units = append(c.Units, Unit{ID: "u" + id, Partition: "dt=<é>", Inputs: []string{id}, Target: id + ".parquet", Mode: ModePublish, Rows: 2, Checkpoint: 1})
+		published = append(published, Published{Unit: "u" + id, Path: "dt=<é>/" + id + ".parquet", Mode: ModePublish, Rows: 2, Bytes: 20, Leaves: []string{id}, Time: 5})
+	}
+	mustAppend(t, l, &Record{Checkpoint: &c})
+	mustAppend(t, l, &Record{Published: published})
+	replace := func(id, old, now string) Replacement {
+		return Replacement{ID: id, Partition: "dt=<é>", Epoch: 1, Removed: []string{old}, RemovedBytes: 20,
+			Added: []ReplacedFile{{Name: now, Mode: "merge", Rows: 2, Bytes: 18, Leaves: []string{old[:1]}, Sources: map[string]Range{"topic/0": {First: 0, Last: 1, Sum: sumOf(0, 2)}}}}}
+	}
+	mustAppend(t, l, &Record{Replacing: []Replacement{replace("r1", "a.parquet", "d.parquet")}})
+	mustAppend(t, l, &Record{Replaced: []string{"r1"}})
+	mustAppend(t, l, &Record{ReplacementsEnded: []string{"r1"}})
+	mustAppend(t, l, &Record{Replacing: []Replacement{replace("r2", "b.parquet", "e.parquet")}, Replaced: []string{"r2"}})
+	for l.State().Seq < 10 { // into the snapshot
+		mustAppend(t, l, &Record{Checkpoint: &Checkpoint{Number: l.State().Checkpoint + 1}})
+	}
+	mustAppend(t, l, &Record{ReplacementsEnded: []string{"r2"}})
+	mustAppend(t, l, &Record{Replacing: []Replacement{replace("r3", "c.parquet", "f.parquet")}})
+	saveGolden(t, goldenDirMore, disk, l)
+}
+
+func saveGolden(t *testing.T, goldenDir string, disk *memfs.FS, l *Ledger) {
+	t.Helper()
 	entries, err := disk.List(logDir(testTable))
 	if err != nil {
 		t.Fatal(err)

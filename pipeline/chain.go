@@ -15,7 +15,6 @@ import (
 	"github.com/hivesink/hivesink/internal/fault"
 	"github.com/hivesink/hivesink/ledger"
 	"github.com/hivesink/hivesink/storage"
-	"github.com/hivesink/hivesink/watermark"
 	"github.com/hivesink/hivesink/writer"
 )
 
@@ -29,7 +28,7 @@ type chain struct {
 	plan    coordinator.Options
 	core    *commit.Core
 	runner  *commit.Runner
-	track   *watermark.Tracker
+	intake  *intake
 	pool    pool
 	now     func() int64
 	random  func() uint64
@@ -75,7 +74,7 @@ func (c *chain) checkpoint(ctx context.Context, ended, complete bool) error {
 	}
 	st := c.log.State()
 	cp := &ledger.Checkpoint{Number: st.Checkpoint + 1, Sources: sources, Parts: parts, InputEnded: ended, Complete: complete}
-	cp.Watermark = max(st.Watermark, c.observe(sources))
+	cp.Watermark = max(st.Watermark, c.intake.observe(sources, c.writer.OutOfOrderness, c.now()))
 	if len(sources) == 0 && len(parts) == 0 && cp.Watermark == st.Watermark && ended == st.InputEnded && complete == st.Complete {
 		return nil
 	}
@@ -100,6 +99,7 @@ func (c *chain) checkpoint(ctx context.Context, ended, complete bool) error {
 	for i := range cp.Units {
 		c.queue = append(c.queue, cp.Units[i].ID)
 	}
+	c.intake.complete(sources)
 	c.stats.Checkpoints.Add(1)
 	c.stats.PartFiles.Add(int64(len(parts)))
 	c.emit(Event{Kind: "checkpoint", Checkpoint: cp.Number, Files: len(parts), Watermark: cp.Watermark})
@@ -145,21 +145,6 @@ func (c *chain) cut() ([]*writer.Cut, error) {
 		cuts = append(cuts, cut)
 	}
 	return cuts, nil
-}
-
-// observe takes the moved source partitions into the pipeline's watermark.
-func (c *chain) observe(sources map[string]ledger.Source) int64 {
-	now := c.now()
-	for _, name := range slices.Sorted(maps.Keys(sources)) {
-		s := sources[name]
-		if s.Watermark != ledger.NoWatermark {
-			c.track.Observe(name, s.Watermark+c.writer.OutOfOrderness, now)
-		}
-		if s.Ended {
-			c.track.Ended(name)
-		}
-	}
-	return c.track.Current(now)
 }
 
 // append appends a record, with the deletions that wait to be noted.

@@ -29,10 +29,11 @@ func (p *Pipeline) WriteBatch(ctx context.Context, lane *writer.Lane, name strin
 
 // CaughtUp says that a source partition has nothing to read at present.
 func (p *Pipeline) CaughtUp(name string) error {
-	return p.call(context.Background(), func(_ context.Context, c *chain) error {
-		c.track.CaughtUp(name, c.now())
-		return nil
-	})
+	if err := p.alive(context.Background()); err != nil {
+		return err
+	}
+	p.c.intake.caughtUp(name, p.c.now())
+	return nil
 }
 
 // CloseLane takes a writer out of the checkpoints. What it holds must have

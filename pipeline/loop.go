@@ -229,27 +229,40 @@ func (p *Pipeline) NewLane() (*writer.Lane, error) {
 }
 
 // Own lets a source partition take part in the watermark, in the state the
-// last complete checkpoint left it in, and returns that state.
+// last complete checkpoint left it in, and returns that state. It does not wait
+// for the chain.
 func (p *Pipeline) Own(ctx context.Context, name string) (ledger.Source, error) {
-	s := ledger.Source{Watermark: ledger.NoWatermark}
-	err := p.call(ctx, func(_ context.Context, c *chain) error {
-		if known := c.log.State().Sources[name]; known != nil {
-			s = *known
-		}
-		c.track.Own(name, s.Watermark) // also one that had ended: it has grown
-		return nil
-	})
-	return s, err
+	if err := p.alive(ctx); err != nil {
+		return ledger.Source{}, err
+	}
+	return p.c.intake.own(name), nil
 }
 
 // Sources is what the last complete checkpoint says of each source partition.
+// It does not wait for the chain.
 func (p *Pipeline) Sources(ctx context.Context) (map[string]ledger.Source, error) {
-	var out map[string]ledger.Source
-	err := p.call(ctx, func(context.Context, *chain) error {
-		out = p.sources()
-		return nil
-	})
-	return out, err
+	if err := p.alive(ctx); err != nil {
+		return nil, err
+	}
+	return p.c.intake.all(), nil
+}
+
+// alive is why there is no use in going on, nil when there is.
+func (p *Pipeline) alive(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	return p.over()
+}
+
+// over is why the pipeline has ended, nil when it has not.
+func (p *Pipeline) over() error {
+	select {
+	case <-p.stopped:
+		return p.ended()
+	default:
+		return p.Err()
+	}
 }
 
 // Gate blocks while limits.staging is exceeded (P4).
@@ -268,10 +281,5 @@ func (p *Pipeline) Gate(ctx context.Context) error {
 			return ctx.Err()
 		}
 	}
-	select {
-	case <-p.stopped:
-		return p.ended()
-	default:
-		return p.Err()
-	}
+	return p.over()
 }

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -60,7 +59,6 @@ type Options struct {
 type Pipeline struct {
 	cfg      *config.Config
 	c        *chain
-	track    *watermark.Tracker
 	budget   *writer.Budget
 	schema   *record.Schema
 	closers  []io.Closer
@@ -225,8 +223,6 @@ func (p *Pipeline) assemble(o Options, log *ledger.Ledger) error {
 	}
 	location := func(table string) string { return compactor.SideLocation(TableRoot(cfg), table) }
 	createdBy := "hivesink version " + o.Version
-	p.track = watermark.New(watermarkOptions(cfg))
-	p.track.Restore(log.State().Watermark)
 	policy := cfg.Compaction.Policy
 	if !cfg.Compaction.Enabled {
 		policy = config.PolicyOff
@@ -241,7 +237,7 @@ func (p *Pipeline) assemble(o Options, log *ledger.Ledger) error {
 			Schema: func(t string) *parquetfile.Schema { return schemas[t] }, Location: location},
 		plan: coordinator.Options{Policy: policy, FileSize: int64(cfg.Compaction.FileSize),
 			MaxDelay: time.Duration(cfg.Compaction.MaxDelay).Microseconds(), MaxCheckpoints: cfg.Compaction.MaxCheckpoints},
-		core: commit.New(copts), track: p.track, now: o.Now, random: o.Random,
+		core: commit.New(copts), intake: newIntake(log.State(), watermarkOptions(cfg)), now: o.Now, random: o.Random,
 		stage: int64(cfg.Limits.Staging), flushes: encoders(o.Inline), events: o.Events,
 		submitted: make(map[string]int), stats: &p.Stats, eased: make(chan struct{}, 1), onPos: cfg.OnCheckpoint,
 		newPartitions: cfg.Limits.NewPartitionsPerCheckpoint,
@@ -354,17 +350,6 @@ func watermarkOptions(cfg *config.Config) watermark.Options {
 		o.MaxFuture = time.Duration(s.EventTime.MaxFuture).Microseconds()
 	}
 	return o
-}
-
-// Sources is what the last complete checkpoint says of each source partition.
-// It must not be called while the chain runs.
-func (p *Pipeline) sources() map[string]ledger.Source {
-	st := p.c.log.State()
-	out := make(map[string]ledger.Source, len(st.Sources))
-	for _, name := range slices.Sorted(maps.Keys(st.Sources)) {
-		out[name] = *st.Sources[name]
-	}
-	return out
 }
 
 // release gives everything back, last opened first.

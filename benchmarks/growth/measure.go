@@ -125,7 +125,7 @@ func (m *measured) work(ctx context.Context, p *pipeline.Pipeline, fs *counter, 
 		if err := write(ctx, p, lane, round, partitions); err != nil {
 			return err
 		}
-		want := p.Stats.PublishedFiles.Load() + partsEach
+		want := p.Stats.PublishedFiles.Load() + int64(min(partsEach, partitions))
 		start := time.Now()
 		if err := p.Checkpoint(ctx); err != nil {
 			return err

@@ -94,7 +94,7 @@ func (s *sink) kill() error {
 
 // restart kills and starts the binary on the table in dir.
 func restart(ctx context.Context, o options, dir string) (*restarts, error) {
-	if err := writeInput(filepath.Join(dir, "in"), o.input); err != nil {
+	if err := writeInput(dir, o.input); err != nil {
 		return nil, err
 	}
 	config := filepath.Join(dir, "growth.yaml")
@@ -108,6 +108,10 @@ func restart(ctx context.Context, o options, dir string) (*restarts, error) {
 			if err := os.RemoveAll(filepath.Join(dir, "state")); err != nil {
 				return nil, err
 			}
+		}
+		// Another file for each start, so that the input never ends.
+		if err := os.Link(filepath.Join(dir, inputFile), filepath.Join(dir, "in", fmt.Sprintf("rows-%02d.ndjson", i))); err != nil {
+			return nil, err
 		}
 		s, err := launch(ctx, o.bin, config)
 		if err != nil {
@@ -256,9 +260,11 @@ func (n *newTables) print() {
 	fmt.Println(flinkNote)
 }
 
+const inputFile = "rows.ndjson"
+
 // writeInput writes rows of 7 columns over 10 days, about 150 bytes each.
 func writeInput(dir string, rows int) error {
-	f, err := os.Create(filepath.Join(dir, "rows.ndjson"))
+	f, err := os.Create(filepath.Join(dir, inputFile))
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,83 @@
+package pipeline
+
+import (
+	"maps"
+	"slices"
+	"sync"
+
+	"github.com/hivesink/hivesink/ledger"
+	"github.com/hivesink/hivesink/watermark"
+)
+
+// intake is what readers need to know to begin: the state of each source
+// partition at the last complete checkpoint, and its place in the watermark.
+// Readers ask here, not the chain: after a crash that has hundreds of files to
+// publish before it would answer, and reading waits for none of them (P4).
+type intake struct {
+	mu    sync.Mutex
+	known map[string]*ledger.Source // what they point to never changes
+	track *watermark.Tracker
+}
+
+func newIntake(st *ledger.State, o watermark.Options) *intake {
+	t := watermark.New(o)
+	t.Restore(st.Watermark)
+	return &intake{known: maps.Clone(st.Sources), track: t}
+}
+
+// own lets a source partition take part in the watermark, in the state the last
+// complete checkpoint left it in, and returns that state.
+func (i *intake) own(name string) ledger.Source {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	s := ledger.Source{Watermark: ledger.NoWatermark}
+	if known := i.known[name]; known != nil {
+		s = *known
+	}
+	i.track.Own(name, s.Watermark) // also one that had ended: it has grown
+	return s
+}
+
+// all is the state of every source partition.
+func (i *intake) all() map[string]ledger.Source {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	out := make(map[string]ledger.Source, len(i.known))
+	for name, s := range i.known { // each by itself: the order does not matter
+		out[name] = *s
+	}
+	return out
+}
+
+// complete notes what a complete checkpoint has moved.
+func (i *intake) complete(moved map[string]ledger.Source) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	for name, s := range moved { // each by itself: the order does not matter
+		i.known[name] = &s
+	}
+}
+
+// observe takes moved source partitions into the pipeline's watermark and
+// returns it.
+func (i *intake) observe(moved map[string]ledger.Source, outOfOrderness, now int64) int64 {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	for _, name := range slices.Sorted(maps.Keys(moved)) {
+		s := moved[name]
+		if s.Watermark != ledger.NoWatermark {
+			i.track.Observe(name, s.Watermark+outOfOrderness, now)
+		}
+		if s.Ended {
+			i.track.Ended(name)
+		}
+	}
+	return i.track.Current(now)
+}
+
+// caughtUp says that a source partition has nothing to read at present.
+func (i *intake) caughtUp(name string, now int64) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.track.CaughtUp(name, now)
+}

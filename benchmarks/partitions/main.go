@@ -147,7 +147,7 @@ func drive(o options, p *pipeline.Pipeline, m *meter, start time.Time) (*result,
 			return nil, err
 		}
 		r.CheckpointSeconds = append(r.CheckpointSeconds, time.Since(at).Seconds())
-		m.mark(n)
+		m.mark(n, &p.Stats)
 	}
 	r.RunSeconds = time.Since(start).Seconds()
 	r.PartFiles = p.Stats.PartFiles.Load()

@@ -14,6 +14,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/hivesink/hivesink/pipeline"
 	"github.com/hivesink/hivesink/storage"
 )
 
@@ -96,9 +97,10 @@ func (m *meter) sample() {
 }
 
 // mark prints a line of progress now and then.
-func (m *meter) mark(n int) {
+func (m *meter) mark(n int, s *pipeline.Stats) {
 	if n%10 == 0 {
-		fmt.Fprintf(os.Stderr, "checkpoint %d, %.0f s, RSS %.0f MB\n", n, time.Since(m.start).Seconds(), statusMB("VmRSS:"))
+		fmt.Fprintf(os.Stderr, "checkpoint %d, %.0f s, RSS %.0f MB, %d parts, %d files visible, %d announced\n", n, time.Since(m.start).Seconds(),
+			statusMB("VmRSS:"), s.PartFiles.Load(), s.PublishedFiles.Load(), s.Announced.Load())
 	}
 }
 

@@ -40,7 +40,7 @@ type Options struct {
 	// bound.
 	FooterMemory int64
 	CreatedBy    string
-	Random       func() uint64
+	Random       func() uint64 // safe for concurrent use
 	Now          func() time.Time
 	// Each is told of every partition when it is done, one at a time.
 	Each  func(Partition)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"sync/atomic"
 	"testing"
 
 	"github.com/hivesink/hivesink/format/parquet"
@@ -259,4 +260,30 @@ func TestManyInputs(t *testing.T) {
 	}
 	_, ids := look(t, fsys)
 	wantIDs(t, ids, 40)
+}
+
+// Several workers, one report.
+func TestParallel(t *testing.T) {
+	fsys := memfs.New()
+	const partitions, files = 12, 5
+	id := 0
+	for p := range partitions {
+		for f := range files {
+			put(t, fsys, fmt.Sprintf("%s/dt=%d/f-%d.parquet", root, p, f), fileOf(t, id, id+3, nil))
+			id += 3
+		}
+	}
+	o := options(fsys)
+	var n atomic.Uint64
+	o.Random = func() uint64 { return n.Add(1) }
+	o.Parallelism = 4
+	told := 0
+	o.Each = func(Partition) { told++ } // one at a time
+	rep := run(t, o)
+	if rep.Compacted != partitions || told != partitions || rep.FilesAfter != partitions || rep.Rows != int64(id) {
+		t.Errorf("%d told, %+v", told, rep)
+	}
+	_, ids := look(t, fsys)
+	wantIDs(t, ids, id)
+	wantClean(t, fsys)
 }

@@ -115,7 +115,7 @@ class Bench:
         run, _ = measured([f"{BIN}/hivesink", "run", "-c", self.config(data, interval, self.args.threads), "--json"])
         return run | contents(f"{self.work}/clicks")
 
-    def library(self, data, interval):
+    def arrow(self, data, interval):
         _, printed = measured([f"{BIN}/bench-library", self.config(data, interval, self.args.threads)])
         facts = json.loads(printed)
         return {k: facts[k] for k in ("cpu_seconds", "seconds", "peak_rss_mb", "allocs_per_row")} | contents(f"{self.work}/clicks")
@@ -175,7 +175,7 @@ def systems(bench, inputs):
             table[f"{name}, checkpoint {interval}"] = (name, lambda d=data, i=interval: bench.hivesink(d, i))
         table[f"{name}, DuckDB"] = (name, lambda d=data: bench.duck(d))
     for interval in ("10s", "1s"):
-        table[f"Arrow, checkpoint {interval}"] = ("NDJSON", lambda i=interval: bench.library(inputs["NDJSON"], i))
+        table[f"Arrow, checkpoint {interval}"] = ("NDJSON", lambda i=interval: bench.arrow(inputs["NDJSON"], i))
     return {k: v for k, v in table.items() if any(text in k for text in bench.args.only.split(","))}
 
 

@@ -4,7 +4,7 @@ PYTHON  ?= python3
 VENV    := .venv
 export CGO_ENABLED = 0
 
-.PHONY: help build demo test race lint integration guard bench-ingest bench-compaction bench-partitions bench-growth bench-peers fuzz clean
+.PHONY: help build demo test race lint services-up services-down integration guard bench-ingest bench-compaction bench-partitions bench-growth bench-peers fuzz clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 20
@@ -29,6 +29,7 @@ race: ## the tests under the race detector (needs a C compiler), kill loops shor
 
 lint: ## go vet, staticcheck and the dependency rules
 	$(GO) vet ./...
+	$(GO) vet -tags integration ./test/...
 	$(GO) run honnef.co/go/tools/cmd/staticcheck@v0.8.2 ./...
 	$(GO) test ./internal/lint
 
@@ -37,8 +38,20 @@ $(VENV)/ready: test/readers/requirements.txt
 	$(VENV)/bin/pip install --quiet --disable-pip-version-check -r test/readers/requirements.txt
 	touch $@
 
-integration: build $(VENV)/ready ## read finished tables with DuckDB and PyArrow
-	$(VENV)/bin/python test/readers/check.py
+services-up: ## the servers of the integration tests, on loopback (SERVICES=names)
+	$(GO) run ./test/services/cmd up $(SERVICES)
+
+services-down: ## stop them and remove their data
+	$(GO) run ./test/services/cmd down $(SERVICES)
+
+# The servers are stopped whatever happens; what the tests said is the result.
+integration: build $(VENV)/ready ## tests against real servers, and finished tables read by other engines
+	$(GO) run ./test/services/cmd up
+	status=0; \
+	$(GO) test -tags integration -v -count=1 -p 1 -timeout 25m ./test/... && \
+	$(VENV)/bin/python test/readers/check.py || status=$$?; \
+	$(GO) run ./test/services/cmd down; \
+	exit $$status
 
 guard: ## what the hot paths cost, without a clock, beside benchmarks/guard.json
 	$(GO) run ./benchmarks/guard

@@ -43,6 +43,7 @@ var sideways = map[string][]string{
 	"metastore/metastoretest": {"metastore"},
 	"benchmarks/stages":       {"benchmarks/hotpath"},
 	"benchmarks/guard":        {"benchmarks/hotpath"},
+	"test/services/cmd":       {"test/services"},
 }
 
 // homes: a foreign library is used in one package. Arrow batches may be

@@ -3,17 +3,19 @@ package pipeline
 import (
 	"context"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/hivesink/hivesink/config"
+	"github.com/hivesink/hivesink/ledger"
 	"github.com/hivesink/hivesink/source"
 	"github.com/hivesink/hivesink/storage/localfs"
 )
 
-// TestStagingLimit: with hardly any room for hidden files, four readers wait
-// for compaction again and again, and all come to their end (P4).
+// TestStagingLimit: with hardly any room for hidden files, four readers that wait
+// for compaction, if they are faster than it, all come to their end (P4).
 func TestStagingLimit(t *testing.T) {
 	dir := t.TempDir()
 	yaml := strings.NewReplacer("{dir}", dir).Replace(`
@@ -57,7 +59,32 @@ limits: {staging: 100KB}
 	if len(ids) != 200000 || len(slices.Compact(ids)) != 200000 {
 		t.Fatalf("%d rows visible", len(ids))
 	}
-	if n := p.Stats.Checkpoints.Load(); n < 3 {
-		t.Fatalf("only %d checkpoints: nobody waited", n)
+}
+
+// TestGateEasesAll: four wait at the gate; one token for all is passed on, and
+// everyone comes through when the staged bytes have gone down once (P4).
+func TestGateEasesAll(t *testing.T) {
+	p := &Pipeline{c: &chain{stage: 100, staging: newStaging(&ledger.State{}), eased: make(chan struct{}, 1)},
+		failed: make(chan struct{}), stopped: make(chan struct{})}
+	p.c.staging.bytes = 101
+	p.c.restage()
+	through := make(chan error)
+	for range 4 {
+		go func() { through <- p.Gate(t.Context()) }()
+	}
+	for p.Stats.Waits.Load() < 4 {
+		select {
+		case err := <-through:
+			t.Fatalf("let through with 101 of 100 bytes staged: %v", err)
+		default:
+			runtime.Gosched()
+		}
+	}
+	p.c.staging.bytes = 100
+	p.c.restage()
+	for range 4 {
+		if err := <-through; err != nil {
+			t.Fatal(err)
+		}
 	}
 }

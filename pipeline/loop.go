@@ -267,7 +267,10 @@ func (p *Pipeline) over() error {
 
 // Gate blocks while limits.staging is exceeded (P4).
 func (p *Pipeline) Gate(ctx context.Context) error {
-	for p.c.staged.Load() > p.c.stage {
+	for waited := false; p.c.staged.Load() > p.c.stage; waited = true {
+		if !waited {
+			p.Stats.Waits.Add(1)
+		}
 		select {
 		case <-p.c.eased:
 			// One token for all who wait: pass it on. Kept, it would leave the

@@ -17,6 +17,7 @@ type Stats struct {
 	PublishedRows  atomic.Int64
 	Announced      atomic.Int64
 	Checkpoints    atomic.Int64
+	Waits          atomic.Int64 // times a reader had to wait because limits.staging was exceeded
 }
 
 // Event is something that happened, for logs. The chain reports one after the

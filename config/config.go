@@ -116,6 +116,9 @@ func (c *Config) fill() {
 		fillZero(reflect.ValueOf(s.Kafka).Elem())
 		s.Kafka.filled = true
 	}
+	if s.Kafka != nil && s.Kafka.SASL != nil {
+		fillZero(reflect.ValueOf(s.Kafka.SASL).Elem())
+	}
 	if s.Datagen != nil && !s.Datagen.filled {
 		fillZero(reflect.ValueOf(s.Datagen).Elem())
 		s.Datagen.filled = true
@@ -140,13 +143,10 @@ func (c *Config) NeedSource() error {
 	return (&Problems{List: v.problems}).err()
 }
 
-// CheckBuild says what of a valid config this build cannot run: the kafka
-// source, tables on hdfs and s3, a Hive Metastore. The error is a *Problems.
+// CheckBuild says what of a valid config this build cannot run: tables on hdfs
+// and s3, a Hive Metastore. The error is a *Problems.
 func (c *Config) CheckBuild() error {
 	v := &validator{c: c, bad: map[string]bool{}}
-	if c.Source != nil && c.Source.Kafka != nil {
-		v.add("source.kafka", "use source.files, source.stdin or source.datagen", "is not in this build")
-	}
 	if !c.Table.Location.IsLocal() {
 		v.add("table.location", "use file://", "%s:// is not in this build", c.Table.Location.Scheme)
 	}

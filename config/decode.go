@@ -67,6 +67,9 @@ func (d *decoder) document(data []byte) *yaml.Node {
 	}
 	hint := ""
 	switch {
+	case strings.Contains(message, "unknown anchor"):
+		// The library's text has what follows the asterisk, which may be a secret (G7).
+		message, hint = "a value begins with *, which refers to something that is not there", "quote values that start with a special character"
 	case strings.Contains(message, "tab character"):
 		hint = "indent with spaces"
 	case strings.Contains(message, "cannot start any token"):
@@ -98,6 +101,9 @@ func (d *decoder) value(n *yaml.Node, v reflect.Value, path string) {
 		return
 	case *Location:
 		scalar(d, n, p, path, "file:///path, hdfs://host:port/path or s3://bucket/path", ParseLocation)
+		return
+	case *Secret:
+		d.secret(n, p, path)
 		return
 	case *[]hivetype.Field:
 		d.columns(n, p, path)
@@ -232,6 +238,10 @@ func (d *decoder) strings(n *yaml.Node, p *[]string, path string) {
 }
 
 func (d *decoder) structure(n *yaml.Node, v reflect.Value, path string) {
+	if n.Kind == yaml.ScalarNode && path != "" && hasSecret(v.Type()) { // may be the secret itself (G7)
+		d.problem(n, path, "", "wants keys and values, not one value")
+		return
+	}
 	fields := options(v.Type())
 	d.pairs(n, path, func(key string, keyNode, value *yaml.Node) {
 		for _, f := range fields {

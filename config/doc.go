@@ -20,4 +20,6 @@
 //	    one out.
 //	G6  What is valid does not depend on the machine: no look at the file
 //	    system or the network; time zones are part of the program.
+//	G7  A Config never holds a secret, only where it is found; a literal is
+//	    refused, and no problem repeats it.
 package config

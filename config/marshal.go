@@ -53,6 +53,8 @@ func valueNode(v reflect.Value, hasDefault bool) *yaml.Node {
 			return nil
 		}
 		return text(x.String())
+	case Secret:
+		return secretNode(x)
 	case []hivetype.Field:
 		return list(len(x), hasDefault, func(i int) *yaml.Node { return text(columnSource(x[i])) })
 	case []layout.Transform:

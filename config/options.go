@@ -34,7 +34,28 @@ func section(t reflect.Type) (reflect.Type, bool) {
 	if t.Kind() == reflect.Pointer {
 		t = t.Elem()
 	}
-	return t, t.Kind() == reflect.Struct && t != reflect.TypeFor[Location]()
+	return t, t.Kind() == reflect.Struct && !isLeaf(t)
+}
+
+// isLeaf knows the structs that are one value.
+func isLeaf(t reflect.Type) bool {
+	return t == reflect.TypeFor[Location]() || t == reflect.TypeFor[Secret]()
+}
+
+// hasSecret says whether t is a secret or has one in it.
+func hasSecret(t reflect.Type) bool {
+	if t == reflect.TypeFor[Secret]() {
+		return true
+	}
+	inner, isSection := section(t)
+	if !isSection {
+		return false
+	}
+	found := false
+	walk(inner, "", func(_ string, _ reflect.Type, o option) {
+		found = found || o.field.Type == reflect.TypeFor[Secret]()
+	})
+	return found
 }
 
 // walk calls visit for every option below t, sections before what is in them.
@@ -74,7 +95,7 @@ func fillDefaults(v reflect.Value, which func(reflect.Value) bool) {
 		if text, ok := o.field.Tag.Lookup("default"); ok && which(f) {
 			decodeDefault(text, f, o.name)
 		}
-		if f.Kind() == reflect.Struct && f.Type() != reflect.TypeFor[Location]() {
+		if f.Kind() == reflect.Struct && !isLeaf(f.Type()) {
 			fillDefaults(f, which)
 		}
 	}
@@ -101,6 +122,8 @@ func typeWords(t reflect.Type) string {
 		return "duration"
 	case reflect.TypeFor[Location]():
 		return "location"
+	case reflect.TypeFor[Secret]():
+		return "secret"
 	case reflect.TypeFor[[]hivetype.Field]():
 		return "list of columns"
 	case reflect.TypeFor[[]layout.Transform]():

@@ -1,6 +1,8 @@
 package config
 
 import (
+	"reflect"
+	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v4"
@@ -10,7 +12,7 @@ import (
 // the place of all that was at KEY. The nodes it brings remember the flag, so
 // that what is wrong with them is reported under its name (G2).
 func (d *decoder) set(root *yaml.Node, flag string, ordinal int) {
-	at := place{file: "--set " + flag, flag: ordinal}
+	at := place{file: "--set " + flagText(flag), flag: ordinal}
 	fail := func(path, message, hint string) {
 		d.problems = append(d.problems, at.problem(path, message, hint))
 	}
@@ -41,6 +43,31 @@ func (d *decoder) set(root *yaml.Node, flag string, ordinal int) {
 		root = d.descend(root, step, at)
 	}
 	d.put(root, steps[len(steps)-1], value, at)
+}
+
+// flagText is a flag as problems show it: without the value where that is, or
+// may be meant to be, a secret (G7).
+func flagText(flag string) string {
+	key, _, ok := strings.Cut(flag, "=")
+	if !ok {
+		return flag
+	}
+	t := reflect.TypeFor[Config]()
+	for step := range strings.SplitSeq(strings.TrimSpace(key), ".") {
+		inner, isSection := section(t)
+		if !isSection {
+			break
+		}
+		i := slices.IndexFunc(options(inner), func(o option) bool { return o.name == step })
+		if i < 0 {
+			break
+		}
+		t = options(inner)[i].field.Type
+	}
+	if hasSecret(t) {
+		return key + "=" + hidden
+	}
+	return flag
 }
 
 // mark notes for n and all below it that a flag brought them.

@@ -67,9 +67,10 @@ type Source struct {
 	Stdin *Stdin `yaml:"stdin"`
 	// Make up records, for trials and benchmarks.
 	Datagen *Datagen `yaml:"datagen"`
-	// Format of the records. `parquet` needs the files source; datagen ignores
-	// it.
-	Format string `yaml:"format" default:"json" enum:"json|csv|avro|parquet"`
+	// Format of the records. `raw` puts a message's value into the one column
+	// that is not metadata; it needs the kafka source. `parquet` needs the files
+	// source; datagen ignores it.
+	Format string `yaml:"format" default:"json" enum:"json|csv|avro|raw|parquet"`
 	// Details of the csv format.
 	CSV CSV `yaml:"csv"`
 	// How timestamps are written: RFC 3339 text, or a number of seconds,
@@ -91,24 +92,116 @@ type Source struct {
 	filled bool
 }
 
-// Kafka reads topics of a Kafka cluster. It can be configured and validated;
-// CheckBuild says whether this build can run it.
+// Kafka reads topics of a Kafka cluster.
 type Kafka struct {
 	// Addresses to start from, `host:port`. Required.
 	Brokers []string `yaml:"brokers"`
-	// Topics to read, all partitions. Required.
+	// Topics to read, all partitions. Required, unless there is a
+	// `topic_pattern`.
 	Topics []string `yaml:"topics"`
+	// Regular expression that topics to read match from their first to their
+	// last letter, instead of `topics`; new topics are found as they are made.
+	// Topics whose names start with `__` are Kafka's own and do not match.
+	TopicPattern string `yaml:"topic_pattern"`
 	// Group name under which positions are shown to lag tools. Default: the
 	// name of the pipeline.
 	Group string `yaml:"group"`
-	// Where a partition without a position starts: `earliest`, `latest` or an
-	// RFC 3339 time.
+	// Where a partition without a position starts: `earliest`, `latest`, an
+	// RFC 3339 time (the first record that is not older), an offset, or
+	// offsets by partition, `0=1200,1=800` or `clicks/0=1200,views/0=7`. A
+	// partition that is added later starts at its first record.
 	Start string `yaml:"start" default:"earliest"`
-	// Where to end: `end` (as it is at the start of the run) or an RFC 3339
-	// time. Empty: never.
+	// Where to end: `end` (the last record that can be read when the run
+	// starts), an RFC 3339 time, an offset, or offsets by partition; the record
+	// at it is not read any more. Empty: never.
 	Until string `yaml:"until"`
+	// What to do when the cluster no longer has the next record to be read:
+	// `halt` and say which are missing; go on at the `earliest` there is, which
+	// gives up what is missing; or at the `latest`.
+	OffsetOutOfRange string `yaml:"offset_out_of_range" default:"halt" enum:"halt|earliest|latest"`
+	// How often new topics and partitions, and topics made anew, are looked for.
+	Discover Duration `yaml:"discover" default:"30s" min:">0"`
+	// How long the start of a run tries to reach the cluster, before it fails.
+	StartTimeout Duration `yaml:"start_timeout" default:"30s" min:">0"`
+	// Columns that take what a message has beside its value.
+	Metadata Metadata `yaml:"metadata"`
+	// Encryption, and the certificate to show; `tls: {}` trusts the
+	// authorities of the system.
+	TLS *TLS `yaml:"tls"`
+	// Authentication.
+	SASL *SASL `yaml:"sasl"`
+	// The registry that has the schemas of format avro.
+	SchemaRegistry *SchemaRegistry `yaml:"schema_registry"`
 
 	filled bool
+}
+
+// Metadata names columns of the table that take what a message has beside its
+// value. A field of the value with such a name is ignored.
+type Metadata struct {
+	// Column of the topic's name, a string.
+	Topic string `yaml:"topic"`
+	// Column of the partition's number, an int or bigint.
+	Partition string `yaml:"partition"`
+	// Column of the offset, a bigint.
+	Offset string `yaml:"offset"`
+	// Column of the message's time, a timestamp.
+	Timestamp string `yaml:"timestamp"`
+	// Column of the key, a string or binary.
+	Key string `yaml:"key"`
+	// Column of the headers, a `map<string,string>` or `map<string,binary>`;
+	// of a header that is there twice the last counts.
+	Headers string `yaml:"headers"`
+}
+
+// TLS says how connections are encrypted.
+type TLS struct {
+	// PEM file of the authorities to trust. Empty: those of the system.
+	CA string `yaml:"ca"`
+	// PEM file of the certificate to show, with its chain (mutual TLS).
+	Cert string `yaml:"cert"`
+	// Its private key, PEM, without a password.
+	Key Secret `yaml:"key"`
+	// Name that the server's certificate must have. Empty: the host connected
+	// to.
+	ServerName string `yaml:"server_name"`
+}
+
+// SASL says who connects.
+type SASL struct {
+	// How the password is proven, or GSSAPI for Kerberos.
+	Mechanism string `yaml:"mechanism" default:"SCRAM-SHA-512" enum:"PLAIN|SCRAM-SHA-256|SCRAM-SHA-512|GSSAPI"`
+	// Name of the user.
+	Username string `yaml:"username"`
+	// Password of the user.
+	Password Secret `yaml:"password"`
+	// Details of GSSAPI.
+	Kerberos Kerberos `yaml:"kerberos"`
+}
+
+// Kerberos says who connects when the mechanism is GSSAPI.
+type Kerberos struct {
+	// Principal, such as `hivesink@EXAMPLE.COM`.
+	Principal string `yaml:"principal"`
+	// File with the keys of the principal.
+	Keytab string `yaml:"keytab"`
+	// Kerberos configuration.
+	Config string `yaml:"config" default:"/etc/krb5.conf"`
+	// First part of the brokers' principals.
+	Service string `yaml:"service" default:"kafka"`
+}
+
+// SchemaRegistry has the schemas of Avro messages.
+type SchemaRegistry struct {
+	// Address with the API that Confluent's registry speaks, such as
+	// `http://localhost:8081`; several are separated by commas. Required.
+	URL string `yaml:"url"`
+	// Name of the user (HTTP basic authentication).
+	Username string `yaml:"username"`
+	// Password of the user.
+	Password Secret `yaml:"password"`
+	// Encryption, for `https`.
+	TLS *TLS `yaml:"tls"`
 }
 
 // Files reads files.
@@ -150,7 +243,7 @@ type DatagenColumn struct {
 // CSV has the details of the csv format.
 type CSV struct {
 	// The first record names the columns; without it, fields are in the order
-	// of `table.columns`.
+	// of `table.columns`. Default of kafka: false.
 	Header bool `yaml:"header" default:"true"`
 	// Between two fields: one ASCII character.
 	Delimiter string `yaml:"delimiter" default:"\",\""`
@@ -355,11 +448,21 @@ const (
 	AtEndComplete = "complete" // Source.AtEnd
 	AtEndTriggers = "triggers" // Source.AtEnd
 
+	OutOfRangeHalt     = "halt"     // Kafka.OffsetOutOfRange
+	OutOfRangeEarliest = "earliest" // Kafka.OffsetOutOfRange
+	OutOfRangeLatest   = "latest"   // Kafka.OffsetOutOfRange
+
+	MechanismPlain    = "PLAIN"         // SASL.Mechanism
+	MechanismScram256 = "SCRAM-SHA-256" // SASL.Mechanism
+	MechanismScram512 = "SCRAM-SHA-512" // SASL.Mechanism
+	MechanismGSSAPI   = "GSSAPI"        // SASL.Mechanism
+
 	MetastoreEmbedded = "embedded" // Metastore.Type
 	MetastoreHive     = "hive"     // Metastore.Type
 
 	FormatJSON    = "json"    // Source.Format
 	FormatCSV     = "csv"     // Source.Format
 	FormatAvro    = "avro"    // Source.Format
+	FormatRaw     = "raw"     // Source.Format
 	FormatParquet = "parquet" // Source.Format
 )

@@ -84,6 +84,9 @@ func (v *validator) normalise() {
 	if s.Kafka != nil && s.Kafka.Group == "" {
 		s.Kafka.Group = c.Pipeline
 	}
+	if s.Kafka != nil && !c.Given("source.csv.header") {
+		s.CSV.Header = false // a message has none
+	}
 	if s.AtEnd == "" {
 		s.AtEnd = AtEndComplete
 		if s.Kafka != nil {

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"sort"
 	"strings"
-	"time"
 
 	"github.com/hivesink/hivesink/hivetype"
 )
@@ -45,34 +44,14 @@ func (v *validator) source() {
 	}
 	if s.Format == FormatCSV {
 		v.csv(&s.CSV)
-	}
-	v.eventTime(&s.EventTime)
-}
-
-func (v *validator) kafka(k *Kafka) {
-	if len(k.Brokers) == 0 {
-		v.add("source.kafka.brokers", "such as [localhost:9092]", "is missing")
-	}
-	for i, b := range k.Brokers {
-		if problem := addressProblem(b, 1); problem != "" {
-			v.add(index("source.kafka.brokers", i), "such as localhost:9092", "%q %s", b, problem)
+		if s.Kafka != nil && s.CSV.Header && v.c.Given("source.csv.header") {
+			v.add("source.csv.header", "leave it out: fields are in the order of table.columns", "a message is one record, and has no header")
 		}
 	}
-	if len(k.Topics) == 0 {
-		v.add("source.kafka.topics", "such as [clicks]", "is missing")
+	if s.Format == FormatRaw {
+		v.raw()
 	}
-	v.distinct("source.kafka.topics", k.Topics)
-	if k.Start != "earliest" && k.Start != "latest" && !isTime(k.Start) {
-		v.add("source.kafka.start", "earliest, latest, or a time such as 2026-01-31T00:00:00Z", "%q is not a place to start", k.Start)
-	}
-	if k.Until != "" && k.Until != "end" && !isTime(k.Until) {
-		v.add("source.kafka.until", "end, or a time such as 2026-01-31T00:00:00Z", "%q is not a place to end", k.Until)
-	}
-}
-
-func isTime(text string) bool {
-	_, err := time.Parse(time.RFC3339, text)
-	return err == nil
+	v.eventTime(&s.EventTime)
 }
 
 // distinct refuses empty and repeated items of a list.

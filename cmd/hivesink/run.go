@@ -140,6 +140,8 @@ func openSource(a *app, cfg *config.Config) (source.Source, error) {
 		return nil, errUsage{fmt.Errorf("--resume is for source stdin; other sources always go on where they stopped")}
 	}
 	switch {
+	case s.Kafka != nil:
+		return nil, fault.New(fault.Config, "use source.files, source.stdin or source.datagen", "source.kafka is not in this build")
 	case s.Files != nil:
 		return source.NewFiles(s.Files.Paths, o)
 	case s.Stdin != nil:

@@ -1,6 +1,7 @@
 package storage
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -12,6 +13,9 @@ import (
 // not synced: Publish it, or SyncDir its directory. A file that could not be
 // finished is removed as well as that goes.
 func WriteFile(fsys FS, name string, data []byte) error {
+	if p, ok := fsys.(Putter); ok {
+		return p.Put(name, bytes.NewReader(data), int64(len(data)))
+	}
 	f, err := fsys.Create(name)
 	if err != nil {
 		return err // not ours to remove: the name may be taken

@@ -65,6 +65,18 @@ type Exchanger interface {
 	LockDir(dir string) (io.Closer, error)
 }
 
+// Putter is a remote FS, where a file that breaks while it is written must be
+// written again from its first byte: whoever has the bytes (a buffer, storage's
+// spool) hands them over as a whole, and the FS repeats what passes by itself.
+type Putter interface {
+	FS
+	// Put makes a file of the first size bytes of r, whole and durable, or none.
+	// It fails with fs.ErrExist if the name is taken and with fs.ErrNotExist if
+	// the parent is missing. It may take long: as long as the FS has patience
+	// with its servers.
+	Put(name string, r io.ReaderAt, size int64) error
+}
+
 // File is a file being written. Close does not imply Sync. After a failed
 // Write, Sync or Close the file is condemned: it must not be used (a later
 // sync may succeed without the bytes being there).

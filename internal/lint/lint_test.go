@@ -19,7 +19,7 @@ const module = "github.com/hivesink/hivesink"
 // and of its own level only where sideways says so.
 var levels = map[string]int{
 	"hivetype": 0, "layout": 0, "rolling": 0, "watermark": 0, "internal/fault": 0, "internal/lint": 0,
-	"record": 1, "storage": 1, "storage/localfs": 1, "storage/memfs": 1, "storage/faultfs": 1, "storage/storagetest": 1, "config": 1,
+	"record": 1, "storage": 1, "storage/localfs": 1, "storage/memfs": 1, "storage/hdfsfs": 1, "storage/spool": 1, "storage/faultfs": 1, "storage/storagetest": 1, "config": 1,
 	"format": 2, "format/text": 2, "format/json": 2, "format/csv": 2, "format/parquet": 2, "ledger": 2, "internal/kv": 2,
 	"writer": 3, "coordinator": 3, "compactor": 3, "commit": 3,
 	"source": 4, "maintenance": 4, "metastore": 4, "metastore/metastoretest": 4, "audit": 4,
@@ -34,6 +34,8 @@ var sideways = map[string][]string{
 	"storage/localfs":         {"storage"},
 	"storage/memfs":           {"storage"},
 	"storage/faultfs":         {"storage"},
+	"storage/hdfsfs":          {"storage"},
+	"storage/spool":           {"storage"},
 	"storage/storagetest":     {"storage"},
 	"format/text":             {"format"},
 	"format/json":             {"format", "format/text"},
@@ -58,6 +60,9 @@ var homes = map[string][]string{
 	"golang.org/x/sys":                       {"storage/localfs", "internal/kv"},
 	"github.com/spaolacci/murmur3":           {"record"},
 	"github.com/klauspost/compress":          {"source", "format/parquet"},
+	"github.com/colinmarc/hdfs":              {"storage/hdfsfs"},
+	"google.golang.org/protobuf":             {"storage/hdfsfs"},
+	"github.com/jcmturner/gokrb5":            {"storage/hdfsfs"},
 	"github.com/twmb/franz-go":               {"source"},
 }
 

@@ -10,6 +10,12 @@ import (
 )
 
 func testLock(e *env) {
+	if e.may(Lockless) {
+		_, err := e.Lock(e.at("lock"))
+		e.is(err, errors.ErrUnsupported)
+		e.gone("lock")
+		return
+	}
 	l, err := e.Lock(e.at("lock"))
 	e.ok(err)
 	_, err = e.Stat(e.at("lock"))

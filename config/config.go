@@ -147,8 +147,8 @@ func (c *Config) NeedSource() error {
 // and s3, a Hive Metastore. The error is a *Problems.
 func (c *Config) CheckBuild() error {
 	v := &validator{c: c, bad: map[string]bool{}}
-	if !c.Table.Location.IsLocal() {
-		v.add("table.location", "use file://", "%s:// is not in this build", c.Table.Location.Scheme)
+	if s := c.Table.Location.Scheme; s == "s3" {
+		v.add("table.location", "use file:// or hdfs://", "%s:// is not in this build", s)
 	}
 	if c.Metastore.Type == MetastoreHive {
 		v.add("metastore.type", "use embedded", "hive is not in this build")

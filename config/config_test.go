@@ -262,7 +262,7 @@ func TestNeeds(t *testing.T) {
 	if err == nil {
 		t.Fatal("CheckBuild accepts kafka, s3 and hive")
 	}
-	want := "--set table.location=s3://b/t: table.location: s3:// is not in this build (use file://)\n" +
+	want := "--set table.location=s3://b/t: table.location: s3:// is not in this build (use file:// or hdfs://)\n" +
 		"--set metastore={type: hive, uri: thrift://h:9083}: metastore.type: hive is not in this build (use embedded)"
 	if err.Error() != want {
 		t.Errorf("got\n%v\nwant\n%s", err, want)

@@ -40,6 +40,8 @@ type Config struct {
 	Metastore Metastore `yaml:"metastore"`
 	// What a process may use at most.
 	Limits Limits `yaml:"limits"`
+	// How a table on HDFS (location `hdfs://`) is reached.
+	HDFS HDFS `yaml:"hdfs"`
 	// How long the table log keeps what happened, for `log` and `fsck`; 0 keeps
 	// only what is needed to go on.
 	History Duration `yaml:"history" default:"7d" min:"0"`
@@ -410,6 +412,52 @@ type Limits struct {
 	// New partitions within one checkpoint; more stop the run, since a wrong
 	// partition column makes them without end.
 	NewPartitionsPerCheckpoint int `yaml:"new_partitions_per_checkpoint" default:"1000" min:"1"`
+}
+
+// HDFS says how a table on HDFS is reached.
+type HDFS struct {
+	// Name nodes, `host:port`, of an HA pair both. Left out: those that the
+	// Hadoop configuration has for the location's name service, else the host
+	// of the location (port 8020 unless it names one).
+	NameNodes []string `yaml:"namenodes"`
+	// User that acts without Kerberos. Left out: HADOOP_USER_NAME, else the user
+	// of the process.
+	User string `yaml:"user"`
+	// Directory of core-site.xml and hdfs-site.xml. Left out: HADOOP_CONF_DIR,
+	// else no Hadoop configuration is read.
+	ConfDir string `yaml:"conf_dir"`
+	// Kerberos login; a secure cluster needs it.
+	Kerberos *HDFSKerberos `yaml:"kerberos"`
+	// Copies of each block; 0 takes the Hadoop configuration's dfs.replication,
+	// else the name node's default.
+	Replication int `yaml:"replication" min:"0" max:"512"`
+	// Size of a block; 0 takes dfs.blocksize, else the name node's default.
+	BlockSize Bytes `yaml:"block_size" min:"0"`
+	// Time to connect to a name node or data node.
+	ConnectTimeout Duration `yaml:"connect_timeout" default:"10s" min:">0"`
+	// Time that each read and write of a connection may take: a server that
+	// hangs is given up after it.
+	CallTimeout Duration `yaml:"call_timeout" default:"1m" min:">0"`
+	// At start-up, time until a cluster that does not answer is an error.
+	StartTimeout Duration `yaml:"start_timeout" default:"30s" min:">0"`
+	// While running, time that an operation waits for a cluster that is down, in
+	// safe mode or full, until it ends the run.
+	RetryFor Duration `yaml:"retry_for" default:"1h" min:">0"`
+}
+
+// HDFSKerberos is who logs in, and where.
+type HDFSKerberos struct {
+	// Principal that logs in, `name` or `name/host`, with `@REALM` or without.
+	// Required.
+	Principal string `yaml:"principal"`
+	// Keytab of the principal, a path; nobody but its owner may read it. It is
+	// read at each login. Required.
+	Keytab string `yaml:"keytab"`
+	// Path of the realm's krb5.conf. Left out: KRB5_CONFIG, else /etc/krb5.conf.
+	Krb5Conf string `yaml:"krb5_conf"`
+	// Principal of the server, such as `nn/_HOST`, where `_HOST` is its host
+	// name. Left out: what the server's own configuration says.
+	Service string `yaml:"service"`
 }
 
 // HTTP serves metrics, health and the status page.

@@ -215,7 +215,28 @@ func within(dir, file string) bool {
 	return file == dir || strings.HasPrefix(file, dir+"/")
 }
 
+// hdfs checks what the tags do not say; whether there is such a cluster is for
+// the run to find out (G6).
+func (v *validator) hdfs() {
+	h := &v.c.HDFS
+	v.distinct("hdfs.namenodes", h.NameNodes)
+	for i, address := range h.NameNodes {
+		if problem := addressProblem(address, 1); address != "" && problem != "" {
+			v.add(index("hdfs.namenodes", i), "host:port, such as nn1:8020", "%q is not an address", address)
+		}
+	}
+	if k := h.Kerberos; k != nil {
+		if k.Principal == "" {
+			v.add("hdfs.kerberos.principal", "such as hivesink@EXAMPLE.COM", "is missing")
+		}
+		if k.Keytab == "" {
+			v.add("hdfs.kerberos.keytab", "the path of a keytab", "is missing")
+		}
+	}
+}
+
 func (v *validator) services() {
+	v.hdfs()
 	m := v.c.Metastore
 	switch {
 	case m.Type == MetastoreHive && m.URI == "":

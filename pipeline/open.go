@@ -23,6 +23,7 @@ import (
 	"github.com/hivesink/hivesink/format/parquet"
 	"github.com/hivesink/hivesink/internal/fault"
 	"github.com/hivesink/hivesink/internal/kv"
+	"github.com/hivesink/hivesink/internal/place"
 	"github.com/hivesink/hivesink/layout"
 	"github.com/hivesink/hivesink/ledger"
 	"github.com/hivesink/hivesink/maintenance"
@@ -84,20 +85,12 @@ func Schema(cfg *config.Config) (*record.Schema, error) {
 }
 
 // TableRoot is the table's root directory: absolute, cleaned, with slashes.
-func TableRoot(cfg *config.Config) string {
-	abs, err := filepath.Abs(cfg.Table.Location.Path)
-	if err != nil { // the working directory is gone
-		abs = filepath.Clean(cfg.Table.Location.Path)
-	}
-	return filepath.ToSlash(abs)
-}
+func TableRoot(cfg *config.Config) string { return place.Root(cfg) }
 
 // Open takes ownership of the table, recovers, and starts the chain. ctx ends
 // the opening, not the pipeline.
 func Open(ctx context.Context, o Options) (*Pipeline, error) {
-	if err := o.defaults(); err != nil {
-		return nil, err
-	}
+	o.defaults()
 	p := &Pipeline{cfg: o.Config, inline: o.Inline, requests: make(chan request), stopped: make(chan struct{}), failed: make(chan struct{})}
 	if err := p.open(ctx, o); err != nil {
 		p.release()
@@ -124,24 +117,45 @@ func Open(ctx context.Context, o Options) (*Pipeline, error) {
 	return p, nil
 }
 
-func (o *Options) defaults() error {
-	if o.FS == nil {
-		if err := o.Config.CheckBuild(); err != nil {
-			return err
-		}
-		o.FS = localfs.New()
-		if kind, network := localfs.NetworkMount(TableRoot(o.Config)); network && !o.NoLock {
-			return fault.New(fault.Config, "use a local disk; hdfs and s3 have rules of their own",
-				"table.location: %s is on a network mount (%s), where a lock does not decide who owns the table", TableRoot(o.Config), kind)
-		}
-	}
+func (o *Options) defaults() {
 	if o.Now == nil {
 		o.Now = func() int64 { return time.Now().UnixMicro() }
 	}
 	if o.Random == nil {
 		o.Random = RandomBits
 	}
-	return nil
+}
+
+// openPlace connects to the storage of the table's location, unless the caller
+// has brought one. lock: its lock decides who owns the table.
+func (p *Pipeline) openPlace(ctx context.Context, o *Options) (lock bool, err error) {
+	if o.FS != nil {
+		return !o.NoLock, nil
+	}
+	if err := o.Config.CheckBuild(); err != nil {
+		return false, err
+	}
+	at, err := place.Open(ctx, o.Config, storageEvents(o.Events))
+	if err != nil {
+		return false, err
+	}
+	p.closers = append(p.closers, at)
+	o.FS = at.FS
+	return at.Lock && !o.NoLock, nil
+}
+
+// storageEvents makes events of what a storage says of its servers.
+func storageEvents(events func(Event)) place.Notify {
+	if events == nil {
+		return nil
+	}
+	return func(what string, err error) {
+		if err == nil {
+			events(Event{Kind: "storage-recovered", Path: what})
+			return
+		}
+		events(Event{Kind: "storage-waiting", Path: what, Err: err})
+	}
 }
 
 // RandomBits draws 64 bits that no other process draws.
@@ -157,6 +171,10 @@ func (p *Pipeline) open(ctx context.Context, o Options) error {
 		return fault.Wrap(fault.Config, "", fmt.Errorf("table.columns: %w", err))
 	}
 	p.schema = schema
+	lock, err := p.openPlace(ctx, &o)
+	if err != nil {
+		return err
+	}
 	if o.Index == nil && !o.Inline {
 		if o.Index, err = p.openState(o); err != nil {
 			return err
@@ -165,7 +183,7 @@ func (p *Pipeline) open(ctx context.Context, o Options) error {
 	host, _ := os.Hostname() // for people only
 	log, err := ledger.Open(ctx, ledger.Options{
 		FS: o.FS, Table: TableRoot(o.Config), Pipeline: o.Config.Pipeline, Host: host, PID: os.Getpid(),
-		Version: o.Version, StateDir: o.Config.StateDir, Index: o.Index, Lock: !o.NoLock,
+		Version: o.Version, StateDir: o.Config.StateDir, Index: o.Index, Lock: lock,
 		Now: func() time.Time { return time.UnixMicro(o.Now()) }, Random: o.Random,
 		History: time.Duration(o.Config.History), Background: !o.Inline,
 	})
@@ -212,11 +230,16 @@ func (p *Pipeline) openState(o Options) (kv.Store, error) {
 // assemble builds the stages around an open ledger.
 func (p *Pipeline) assemble(o Options, log *ledger.Ledger) error {
 	cfg := o.Config
+	stage, err := place.Staged(o.FS, cfg)
+	if err != nil {
+		return err
+	}
 	p.budget = writer.NewBudget(int64(cfg.Limits.Memory)/4, cfg.Limits.OpenFiles)
 	w, err := p.writerOptions(o, log)
 	if err != nil {
 		return err
 	}
+	w.FS = stage
 	schemas, err := tableSchemas(p.schema)
 	if err != nil {
 		return err
@@ -231,7 +254,7 @@ func (p *Pipeline) assemble(o Options, log *ledger.Ledger) error {
 		RegisterFirstFile: cfg.Commit.Register == config.RegisterFirstFile, Policies: cfg.Commit.Policies}
 	p.c = &chain{
 		log: log, fs: o.FS, writer: w,
-		compact: &compactor.Options{FS: o.FS, Staging: log.Staging(), Pipeline: cfg.Pipeline, TableID: log.State().Owner.Table,
+		compact: &compactor.Options{FS: stage, Staging: log.Staging(), Pipeline: cfg.Pipeline, TableID: log.State().Owner.Table,
 			Epoch: log.Epoch(), Codec: cfg.Table.Compression, CreatedBy: createdBy,
 			Syncs: syncs(o.Inline), Throttle: compactor.NewThrottle(int64(cfg.Compaction.BytesPerSecond)),
 			Schema: func(t string) *parquetfile.Schema { return schemas[t] }, Location: location},

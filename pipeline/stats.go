@@ -23,13 +23,15 @@ type Stats struct {
 // Event is something that happened, for logs. The chain reports one after the
 // other; first-record comes from a reader, beside them.
 type Event struct {
-	Kind       string // first-record, checkpoint, published, announced, unit-retry, announce-retry
+	// first-record, checkpoint, published, announced, unit-retry, announce-retry;
+	// storage-waiting and storage-recovered may come from any goroutine.
+	Kind       string
 	Source     string // first-record: the source partition
 	Checkpoint uint64
 	Files      int
 	Watermark  int64
 	Unit       string
-	Path       string
+	Path       string // published: the file; storage-…: what is waited for
 	Mode       string
 	Table      string
 	Partition  string

@@ -77,6 +77,10 @@ func compact(ctx context.Context, a *app) error {
 }
 
 func compactOptions(a *app, cfg *config.Config) (o maintenance.Options, err error) {
+	if l := cfg.Table.Location; !l.IsLocal() {
+		return o, fault.New(fault.Config, "a pipeline compacts what it writes while it runs",
+			"table.location: %s: a table at rest is compacted on a local disk only, where directories can be exchanged in one step", l)
+	}
 	root := pipeline.TableRoot(cfg)
 	resolved, err := filepath.EvalSymlinks(root)
 	if err != nil {

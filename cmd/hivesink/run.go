@@ -173,6 +173,10 @@ func logEvents(log *slog.Logger) func(pipeline.Event) {
 			log.Info("published", "path", e.Path, "rows", e.Rows, "bytes", e.Bytes, "mode", e.Mode)
 		case "announced":
 			log.Info("announced", "table", e.Table, "partition", e.Partition, "rows", e.Rows, "number", e.Number)
+		case "storage-waiting":
+			log.Warn("waiting for the storage", "for", e.Path, "error", e.Err)
+		case "storage-recovered":
+			log.Warn("the storage answers again", "for", e.Path)
 		default:
 			log.Warn(e.Kind, "unit", e.Unit, "error", e.Err)
 		}

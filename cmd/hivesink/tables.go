@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"runtime"
 	"strings"
 	"text/tabwriter"
@@ -15,10 +16,10 @@ import (
 	"github.com/hivesink/hivesink"
 	"github.com/hivesink/hivesink/audit"
 	"github.com/hivesink/hivesink/config"
+	"github.com/hivesink/hivesink/internal/place"
 	"github.com/hivesink/hivesink/ledger"
 	"github.com/hivesink/hivesink/metastore"
 	"github.com/hivesink/hivesink/pipeline"
-	"github.com/hivesink/hivesink/storage/localfs"
 )
 
 var validateCommand = command{
@@ -48,7 +49,7 @@ var drainCommand = command{
 		if err != nil {
 			return err
 		}
-		if err := needTable(cfg); err != nil {
+		if err := needTable(ctx, a, cfg); err != nil {
 			return err
 		}
 		p, err := pipeline.Open(ctx, pipeline.Options{Config: cfg, Version: hivesink.Version})
@@ -69,20 +70,40 @@ var drainCommand = command{
 }
 
 // needTable refuses a table that no run has written yet.
-func needTable(cfg *config.Config) error {
-	_, err := ledger.Read(localfs.New(), pipeline.TableRoot(cfg))
-	return err
+func needTable(ctx context.Context, a *app, cfg *config.Config) error {
+	return atTable(ctx, a, cfg, func(at *place.Place) error {
+		_, err := ledger.Read(at.FS, at.Root)
+		return err
+	})
+}
+
+// atTable opens the storage of the table for a while.
+func atTable(ctx context.Context, a *app, cfg *config.Config, do func(*place.Place) error) error {
+	log := slog.New(slog.NewTextHandler(a.err, nil))
+	at, err := place.Open(ctx, cfg, func(what string, err error) {
+		if err != nil {
+			log.Warn("waiting for the storage", "for", what, "error", err)
+		}
+	})
+	if err != nil {
+		return err
+	}
+	return errors.Join(do(at), at.Close())
 }
 
 var partitionsCommand = command{
 	name: "partitions", usage: "-c FILE [k=v[/k=v]...] [--json]", needsConfig: true,
 	does: "the catalogue: announced partitions with their files, rows and bytes",
-	run: func(_ context.Context, a *app) error {
+	run: func(ctx context.Context, a *app) error {
 		cfg, err := config.Load(a.config, a.sets)
 		if err != nil {
 			return err
 		}
-		st, err := ledger.Read(localfs.New(), pipeline.TableRoot(cfg))
+		var st *ledger.State
+		err = atTable(ctx, a, cfg, func(at *place.Place) (err error) {
+			st, err = ledger.Read(at.FS, at.Root)
+			return err
+		})
 		if err != nil {
 			return err
 		}
@@ -110,13 +131,13 @@ var partitionsCommand = command{
 var logCommand = command{
 	name: "log", usage: "-c FILE [--json]", needsConfig: true,
 	does: "the history of the table: owners, checkpoints, plans, published files, announcements",
-	run: func(_ context.Context, a *app) error {
+	run: func(ctx context.Context, a *app) error {
 		cfg, err := config.Load(a.config, a.sets)
 		if err != nil {
 			return err
 		}
 		enc := json.NewEncoder(a.out)
-		return ledger.ReadLog(localfs.New(), pipeline.TableRoot(cfg), func(r *ledger.Record) error {
+		show := func(r *ledger.Record) error {
 			if a.json {
 				return enc.Encode(r)
 			}
@@ -124,7 +145,8 @@ var logCommand = command{
 				fmt.Fprintf(a.out, "%d\t%s\tepoch %d\t%s\n", r.Seq, time.UnixMicro(r.Time).UTC().Format(time.RFC3339Nano), r.Epoch, line)
 			}
 			return nil
-		})
+		}
+		return atTable(ctx, a, cfg, func(at *place.Place) error { return ledger.ReadLog(at.FS, at.Root, show) })
 	},
 }
 
@@ -186,7 +208,11 @@ var fsckCommand = command{
 		if err != nil {
 			return err
 		}
-		rep, err := audit.Run(ctx, localfs.New(), pipeline.TableRoot(cfg))
+		var rep *audit.Report
+		err = atTable(ctx, a, cfg, func(at *place.Place) (err error) {
+			rep, err = audit.Run(ctx, at.FS, at.Root)
+			return err
+		})
 		if err != nil {
 			return err
 		}

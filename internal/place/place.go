@@ -1,0 +1,106 @@
+// Package place finds the storage of a table by the scheme of its location: the
+// one place that knows which backends there are.
+package place
+
+import (
+	"context"
+	"path"
+	"path/filepath"
+	"time"
+
+	"github.com/hivesink/hivesink/config"
+	"github.com/hivesink/hivesink/internal/fault"
+	"github.com/hivesink/hivesink/storage"
+	"github.com/hivesink/hivesink/storage/hdfsfs"
+	"github.com/hivesink/hivesink/storage/localfs"
+	"github.com/hivesink/hivesink/storage/spool"
+)
+
+// Place is where a table lies.
+type Place struct {
+	FS storage.FS
+	// Root is the table's root directory: absolute, cleaned, with slashes.
+	Root string
+	// Lock: the storage's lock decides who owns the table, beside the epochs.
+	Lock bool
+
+	close func() error
+}
+
+// Notify is told when the storage waits for its servers, and when it goes on
+// (err nil).
+type Notify func(what string, err error)
+
+// Open connects to the storage of a table. It touches nothing.
+func Open(ctx context.Context, cfg *config.Config, notify Notify) (*Place, error) {
+	l := cfg.Table.Location
+	switch {
+	case l.IsLocal():
+		return local(cfg)
+	case l.Scheme == "hdfs":
+		return onHDFS(ctx, cfg, notify)
+	}
+	return nil, fault.New(fault.Config, "use file:// or hdfs://", "table.location: %s:// is not in this build", l.Scheme)
+}
+
+// Close gives connections up.
+func (p *Place) Close() error {
+	if p.close == nil {
+		return nil
+	}
+	return p.close()
+}
+
+// Root is the root directory of a table on its storage.
+func Root(cfg *config.Config) string {
+	l := cfg.Table.Location
+	if !l.IsLocal() {
+		return path.Clean("/" + l.Path)
+	}
+	abs, err := filepath.Abs(l.Path)
+	if err != nil { // the working directory is gone
+		abs = filepath.Clean(l.Path)
+	}
+	return filepath.ToSlash(abs)
+}
+
+func local(cfg *config.Config) (*Place, error) {
+	p := &Place{FS: localfs.New(), Root: Root(cfg), Lock: true}
+	if kind, network := localfs.NetworkMount(p.Root); network {
+		return nil, fault.New(fault.Config, "use a local disk; hdfs and s3 have rules of their own",
+			"table.location: %s is on a network mount (%s), where a lock does not decide who owns the table", p.Root, kind)
+	}
+	return p, nil
+}
+
+func onHDFS(ctx context.Context, cfg *config.Config, notify Notify) (*Place, error) {
+	h := &cfg.HDFS
+	o := hdfsfs.Options{
+		Authority: cfg.Table.Location.Host, NameNodes: h.NameNodes, User: h.User, ConfDir: h.ConfDir,
+		Replication: h.Replication, BlockSize: int64(h.BlockSize), ConnectTimeout: time.Duration(h.ConnectTimeout),
+		CallTimeout: time.Duration(h.CallTimeout), StartTimeout: time.Duration(h.StartTimeout), Patience: time.Duration(h.RetryFor),
+		Notify: notify,
+	}
+	if k := h.Kerberos; k != nil {
+		o.Kerberos = &hdfsfs.Kerberos{Principal: k.Principal, Keytab: k.Keytab, Krb5Conf: k.Krb5Conf, Service: k.Service}
+	}
+	fs, err := hdfsfs.New(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	return &Place{FS: fs, Root: Root(cfg), close: fs.Close}, nil
+}
+
+// spoolShare is the part of limits.memory that spools may take; what is more
+// waits in state_dir.
+const spoolShare = 16
+
+// Staged is the storage for files that are written piece by piece: on a remote
+// storage they wait in a spool until they are whole.
+func Staged(fs storage.FS, cfg *config.Config) (storage.FS, error) {
+	p, remote := fs.(storage.Putter)
+	if !remote {
+		return fs, nil
+	}
+	return spool.New(p, spool.Options{Dir: filepath.Join(cfg.StateDir, "spool"), Memory: int64(cfg.Limits.Memory) / spoolShare})
+}

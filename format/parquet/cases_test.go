@@ -74,7 +74,7 @@ func TestListsStayDifferent(t *testing.T) {
 	}
 }
 
-func shape(f *File) string { return f.pq.Schema().String() }
+func shape(f *File) string { return library(f).Schema().String() }
 
 // TestMapsStayDifferent: null map, empty map, null value and empty key (case
 // NE-02, F4).
@@ -115,7 +115,7 @@ func TestDecimalBytes(t *testing.T) {
 		!strings.Contains(got, "optional fixed_len_byte_array(9) wide (DECIMAL(19,4))") {
 		t.Fatalf("shape:\n%s", got)
 	}
-	rg := f.pq.RowGroups()[0]
+	rg := library(f).RowGroups()[0]
 	for i, v := range libraryValues(t, rg.ColumnChunks()[0]) {
 		if got := fmt.Sprintf("%016x", uint64(v.Int64())); got != want[i] {
 			t.Errorf("%s is %s, want %s", text[i], got, want[i])
@@ -171,7 +171,7 @@ func TestTimesBefore1970(t *testing.T) {
 	_, _, f := written(t, []string{"ts timestamp", "d date"},
 		`{"ts":"1969-12-31T23:59:59.5Z","d":"1969-12-31"}`, `{"ts":"1969-12-31T23:59:59.999999Z","d":"1969-12-31"}`,
 		`{"ts":"1970-01-01T00:00:00Z","d":"1970-01-01"}`, `{"ts":"1965-07-04T00:00:00.25Z","d":"1965-07-04"}`)
-	rg := f.pq.RowGroups()[0]
+	rg := library(f).RowGroups()[0]
 	var ts, days []string
 	for _, v := range libraryValues(t, rg.ColumnChunks()[0]) {
 		ts = append(ts, v.String())
@@ -203,10 +203,10 @@ func TestTypesOtherReadersKnow(t *testing.T) {
 			t.Errorf("no %q in:\n%s", want, got)
 		}
 	}
-	if v := libraryValues(t, f.pq.RowGroups()[0].ColumnChunks()[1])[0]; v.Int64() != 4294967295 {
+	if v := libraryValues(t, library(f).RowGroups()[0].ColumnChunks()[1])[0]; v.Int64() != 4294967295 {
 		t.Errorf("u32 is %v", v)
 	}
-	if v := libraryValues(t, f.pq.RowGroups()[0].ColumnChunks()[0])[0]; hex.EncodeToString(v.ByteArray()) != "00ffffffffffffffff" {
+	if v := libraryValues(t, library(f).RowGroups()[0].ColumnChunks()[0])[0]; hex.EncodeToString(v.ByteArray()) != "00ffffffffffffffff" {
 		t.Errorf("u64 is %x", v.ByteArray())
 	}
 }
@@ -277,7 +277,7 @@ func TestMetadataIsSorted(t *testing.T) {
 	if f.CreatedBy() != "hivesink version 1.2.3" {
 		t.Errorf("created by %q", f.CreatedBy())
 	}
-	kv := f.pq.Metadata().KeyValueMetadata
+	kv := library(f).Metadata().KeyValueMetadata
 	if len(kv) != 50 || !slices.IsSortedFunc(kv, func(a, b format.KeyValue) int { return strings.Compare(a.Key, b.Key) }) {
 		t.Errorf("metadata %v", kv)
 	}
@@ -333,11 +333,20 @@ func TestLargeRows(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	groups := opened(t, out.Bytes()).pq.Metadata().RowGroups
+	groups := library(opened(t, out.Bytes())).Metadata().RowGroups
 	if info.Rows != 90 || len(groups) != 2 {
 		t.Fatalf("%+v, %d row groups", info, len(groups))
 	}
 	if n := groups[0].TotalByteSize; n < RowGroupBytes || n > RowGroupBytes+2*stepBytes {
 		t.Errorf("the first row group has %d bytes", n)
 	}
+}
+
+// library is a file as the library opens it.
+func library(f *File) *parquet.File {
+	pq, err := parquet.OpenFile(f.r, f.size, parquet.SkipPageIndex(true), parquet.SkipBloomFilters(true))
+	if err != nil {
+		panic(err)
+	}
+	return pq
 }

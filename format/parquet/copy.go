@@ -35,9 +35,12 @@ func Same(inputs []*File) error {
 	if len(inputs) == 0 {
 		return errors.New("there are no files")
 	}
-	first := inputs[0].pq.Metadata().Schema
+	first := inputs[0].typ.elements
 	for i, f := range inputs[1:] {
-		got := f.pq.Metadata().Schema
+		if f.typ == inputs[0].typ {
+			continue
+		}
+		got := f.typ.elements
 		if len(got) != len(first) {
 			return fmt.Errorf("input %d has a schema of %d elements, input 0 one of %d", i+1, len(got), len(first))
 		}
@@ -68,7 +71,7 @@ func Copy(ctx context.Context, inputs []*File, w io.Writer, o JoinOptions) (Info
 			if err := ctx.Err(); err != nil {
 				return Info{}, err
 			}
-			if f.groups()[k].NumRows == 0 {
+			if f.groups()[k].rows == 0 {
 				continue
 			}
 			if err := j.copyGroup(f, k, &x); err != nil {
@@ -87,9 +90,9 @@ func Copy(ctx context.Context, inputs []*File, w io.Writer, o JoinOptions) (Info
 func footerOf(inputs []*File, o *JoinOptions) (footer, error) {
 	out := footer{createdBy: o.createdBy(), meta: o.Meta}
 	for i, f := range inputs {
-		raw, err := f.rawFooter()
-		if err != nil {
-			return out, fmt.Errorf("input %d: %w", i, err)
+		raw := f.foot
+		if raw.encrypted {
+			return out, fmt.Errorf("input %d: %w", i, errEncrypted)
 		}
 		out.version = max(out.version, raw.version)
 		if i == 0 {

@@ -7,6 +7,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"reflect"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -140,35 +141,60 @@ func TestCopyIsByteForByte(t *testing.T) {
 	}
 }
 
+// sameAsLibrary compares what is read of a footer with what the library reads.
+func sameAsLibrary(t *testing.T, f *File) {
+	t.Helper()
+	m := library(f).Metadata()
+	if len(m.RowGroups) != len(f.foot.rowGroups) || m.NumRows != f.foot.rows || m.CreatedBy != f.CreatedBy() || len(m.KeyValueMetadata) != len(f.Meta()) {
+		t.Fatalf("footer %+v, the library reads %+v", f.foot, m)
+	}
+	for _, kv := range m.KeyValueMetadata {
+		if v, ok := f.Meta()[kv.Key]; !ok || v != kv.Value {
+			t.Fatalf("metadata %q is %q, the library reads %q", kv.Key, v, kv.Value)
+		}
+	}
+	for i := range m.RowGroups {
+		g, want := &f.foot.rowGroups[i], &m.RowGroups[i]
+		if g.rows != want.NumRows || g.bytes != want.TotalByteSize || len(g.columns) != len(want.Columns) {
+			t.Fatalf("row group %d: %+v, the library reads %+v", i, g, want)
+		}
+		for k := range g.columns {
+			c, w, meta := &g.columns[k], &want.Columns[k], &want.Columns[k].MetaData
+			s := c.said()
+			got := []any{c.phys, c.codec, c.values, c.uncompressed, c.compressed, c.dataPage, c.dictionary, c.bloom, c.bloomLength,
+				c.offsetIndex, c.offsetIndexLength, c.columnIndex, c.columnIndexLength, string(s.min), string(s.max), max(0, s.nulls), f.typ.names[k]}
+			lib := []any{meta.Type, meta.Codec, meta.NumValues, meta.TotalUncompressedSize, meta.TotalCompressedSize, meta.DataPageOffset, meta.DictionaryPageOffset,
+				meta.BloomFilterOffset, meta.BloomFilterLength, w.OffsetIndexOffset, w.OffsetIndexLength, w.ColumnIndexOffset, w.ColumnIndexLength,
+				string(meta.Statistics.MinValue), string(meta.Statistics.MaxValue), meta.Statistics.NullCount, strings.Join(meta.PathInSchema, ".")}
+			if !reflect.DeepEqual(got, lib) {
+				t.Fatalf("row group %d, column %d: %v, the library reads %v", i, k, got, lib)
+			}
+		}
+	}
+}
+
 // compareGroup compares row group k of one file with row group g of another:
 // all bytes but those that say where something is.
 func compareGroup(t *testing.T, data []byte, in *File, k int, got []byte, out *File, g int) {
 	t.Helper()
-	ic, oc := in.groups()[k].Columns, out.groups()[g].Columns
-	ir, err := in.rawFooter()
-	if err != nil {
-		t.Fatal(err)
-	}
-	or, err := out.rawFooter()
-	if err != nil {
-		t.Fatal(err)
-	}
+	sameAsLibrary(t, in)
+	sameAsLibrary(t, out)
+	ic, oc := in.groups()[k].columns, out.groups()[g].columns
 	for i := range ic {
-		a, b := extentOf(&ic[i].MetaData), extentOf(&oc[i].MetaData)
+		a, b := ic[i].pages(), oc[i].pages()
 		if !bytes.Equal(data[a.from:a.to], got[b.from:b.to]) {
 			t.Fatalf("row group %d, column %d: other pages", g, i)
 		}
-		if x, y := cut(data, ic[i].ColumnIndexOffset, ic[i].ColumnIndexLength), cut(got, oc[i].ColumnIndexOffset, oc[i].ColumnIndexLength); !bytes.Equal(x, y) {
+		if x, y := cut(data, ic[i].columnIndex, ic[i].columnIndexLength), cut(got, oc[i].columnIndex, oc[i].columnIndexLength); !bytes.Equal(x, y) {
 			t.Fatalf("row group %d, column %d: other column index", g, i)
 		}
-		if (ic[i].OffsetIndexLength > 0) != (oc[i].OffsetIndexLength > 0) {
-			t.Fatalf("row group %d, column %d: offset index of %d bytes, was %d", g, i, oc[i].OffsetIndexLength, ic[i].OffsetIndexLength)
+		if (ic[i].offsetIndexLength > 0) != (oc[i].offsetIndexLength > 0) {
+			t.Fatalf("row group %d, column %d: offset index of %d bytes, was %d", g, i, oc[i].offsetIndexLength, ic[i].offsetIndexLength)
 		}
-		x, y := ic[i].MetaData, oc[i].MetaData
-		if p, q := cut(data, x.BloomFilterOffset, x.BloomFilterLength), cut(got, y.BloomFilterOffset, y.BloomFilterLength); !bytes.Equal(p, q) {
+		if p, q := cut(data, ic[i].bloom, ic[i].bloomLength), cut(got, oc[i].bloom, oc[i].bloomLength); !bytes.Equal(p, q) {
 			t.Fatalf("row group %d, column %d: other bloom filter", g, i)
 		}
-		if p, q := withoutPlaces(ir.rowGroups[in.from+k].columns[i]), withoutPlaces(or.rowGroups[g].columns[i]); !bytes.Equal(p, q) {
+		if p, q := withoutPlaces(ic[i].raw), withoutPlaces(oc[i].raw); !bytes.Equal(p, q) {
 			t.Fatalf("row group %d, column %d: metadata\n%x, was\n%x", g, i, q, p)
 		}
 	}
@@ -214,8 +240,8 @@ func checkIndexes(t *testing.T, data []byte) {
 		t.Fatal(err)
 	}
 	for g := range f.groups() {
-		for i := range f.groups()[g].Columns {
-			e := extentOf(&f.groups()[g].Columns[i].MetaData)
+		for i := range f.groups()[g].columns {
+			e := f.groups()[g].columns[i].pages()
 			w := walker{b: x.offsetIndex(g, i)}
 			row := int64(-1)
 			for last := int16(0); len(w.b) > 0; {
@@ -252,21 +278,27 @@ func checkIndexes(t *testing.T, data []byte) {
 	}
 }
 
-// BenchmarkCopy splices 100 files of 5,000 rows, opening them included.
+// BenchmarkCopy splices 100 files of 5,000 rows, and of 400, opening them
+// included.
 func BenchmarkCopy(b *testing.B) {
-	rs, rec := benchBatch(5000)
-	s := compiled(b, rs)
-	c := s.NewColumns()
-	c.Append(rec, nil)
-	data := encode(b, s, WriterOptions{Codec: "snappy"}, nil, c)
-	b.SetBytes(int64(100 * len(data)))
-	for b.Loop() {
-		inputs := make([]*File, 100)
-		for i := range inputs {
-			inputs[i] = opened(b, data)
-		}
-		if _, err := Copy(context.Background(), inputs, io.Discard, JoinOptions{}); err != nil {
-			b.Fatal(err)
-		}
+	for _, rows := range []int{5000, 400} {
+		b.Run(strconv.Itoa(rows), func(b *testing.B) {
+			rs, rec := benchBatch(rows)
+			s := compiled(b, rs)
+			c := s.NewColumns()
+			c.Append(rec, nil)
+			data := encode(b, s, WriterOptions{Codec: "snappy"}, nil, c)
+			b.SetBytes(int64(100 * len(data)))
+			b.ReportAllocs()
+			for b.Loop() {
+				inputs := make([]*File, 100)
+				for i := range inputs {
+					inputs[i] = opened(b, data)
+				}
+				if _, err := Copy(context.Background(), inputs, io.Discard, JoinOptions{}); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
 	}
 }

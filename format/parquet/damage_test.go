@@ -54,7 +54,7 @@ func TestEveryTruncationIsRefused(t *testing.T) {
 // bodies are the ranges of a file that pages fill behind their headers.
 func bodies(t testing.TB, f *File, data []byte) (out [][2]int) {
 	t.Helper()
-	for _, g := range f.pq.Metadata().RowGroups {
+	for _, g := range library(f).Metadata().RowGroups {
 		for _, c := range g.Columns {
 			at := c.MetaData.DataPageOffset
 			if d := c.MetaData.DictionaryPageOffset; d > 0 {

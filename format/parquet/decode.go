@@ -130,9 +130,9 @@ func (c *columnReader) nextGroup() error {
 		return errors.New("its row groups end early")
 	}
 	g := &groups[c.group]
-	c.pages.open(c.f, c.column, &g.Columns[c.column.Index()].MetaData)
+	c.pages.open(c.f, c.column, &g.columns[c.column.Index()])
 	c.opened = true
-	c.groupRows = g.NumRows
+	c.groupRows = g.rows
 	c.group++
 	return nil
 }

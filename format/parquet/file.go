@@ -8,19 +8,19 @@ import (
 	"io"
 	"reflect"
 	"strings"
+	"sync"
 
-	"github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/format"
 )
 
 // File is an open Parquet file, of any writer.
 type File struct {
-	pq   *parquet.File
 	r    io.ReaderAt
 	size int64
+	foot *rawFooter
+	typ  *fileType
 	// from and to are the row groups that count: all of them, or a slice's.
 	from, to int
-	raw      *rawBox
 }
 
 var magic = []byte("PAR1")
@@ -28,25 +28,28 @@ var magic = []byte("PAR1")
 // tailBytes follow the footer: its length and the closing magic.
 const tailBytes = 8
 
+// tailGuess is how much of a file's end is read at first: most footers fit.
+const tailGuess = 4 << 10
+
 // Open reads a file's footer and nothing else. The error says what is wrong
 // with the file; its name is the caller's to add.
-func Open(r io.ReaderAt, size int64) (f *File, err error) {
-	if err := checkEnds(r, size); err != nil {
+func Open(r io.ReaderAt, size int64) (*File, error) {
+	b, err := readFooter(r, size)
+	if err != nil {
 		return nil, err
 	}
-	defer func() { // a hostile footer must not kill the process (F7)
-		if p := recover(); p != nil {
-			f, err = nil, fmt.Errorf("its footer is damaged: %v", p)
-		}
-	}()
-	pq, err := parquet.OpenFile(r, size, parquet.SkipPageIndex(true), parquet.SkipBloomFilters(true))
+	f := &File{r: r, size: size}
+	if f.foot, err = parseFooter(b); err == nil {
+		f.typ, err = fileTypeOf(f.foot.schema)
+	}
+	if err == nil {
+		err = f.check()
+	}
 	if err != nil {
 		return nil, fmt.Errorf("its footer is damaged: %w", err)
 	}
-	if err := checkFooter(pq.Metadata(), size); err != nil {
-		return nil, fmt.Errorf("its footer is damaged: %w", err)
-	}
-	return &File{pq: pq, r: r, size: size, to: len(pq.Metadata().RowGroups), raw: new(rawBox)}, nil
+	f.to = len(f.foot.rowGroups)
+	return f, nil
 }
 
 // Slice is the file as if it had only the row groups [from, to). It shares
@@ -55,70 +58,79 @@ func (f *File) Slice(from, to int) (*File, error) {
 	if from < 0 || to > f.to-f.from || from > to {
 		return nil, fmt.Errorf("row groups %d to %d of a file that has %d", from, to, f.to-f.from)
 	}
-	return &File{pq: f.pq, r: f.r, size: f.size, from: f.from + from, to: f.from + to, raw: f.raw}, nil
+	s := *f
+	s.from, s.to = f.from+from, f.from+to
+	return &s, nil
 }
 
 // groups are the row groups that count.
-func (f *File) groups() []format.RowGroup { return f.pq.Metadata().RowGroups[f.from:f.to] }
+func (f *File) groups() []rowGroup { return f.foot.rowGroups[f.from:f.to] }
 
-// checkEnds looks at the first and the last bytes.
-func checkEnds(r io.ReaderAt, size int64) error {
+// readFooter looks at the first and the last bytes, and returns the footer.
+func readFooter(r io.ReaderAt, size int64) ([]byte, error) {
 	if size == 0 {
-		return errors.New("it is empty: zero bytes")
+		return nil, errors.New("it is empty: zero bytes")
 	}
 	if size < int64(len(magic)+tailBytes) {
-		return fmt.Errorf("it has %d bytes, too few for a Parquet file", size)
+		return nil, fmt.Errorf("it has %d bytes, too few for a Parquet file", size)
 	}
 	var head [4]byte
-	var tail [tailBytes]byte
 	if n, err := r.ReadAt(head[:], 0); n < len(head) {
-		return fmt.Errorf("read its first bytes: %w", err)
+		return nil, fmt.Errorf("read its first bytes: %w", err)
 	}
 	if !bytes.Equal(head[:], magic) {
-		return fmt.Errorf("it is no Parquet file: it begins with %q, not with PAR1", head)
+		return nil, fmt.Errorf("it is no Parquet file: it begins with %q, not with PAR1", head)
 	}
-	if n, err := r.ReadAt(tail[:], size-tailBytes); n < len(tail) {
-		return fmt.Errorf("read its last bytes: %w", err)
+	buf, _ := tails.Get().(*[tailGuess]byte)
+	if buf == nil {
+		buf = new([tailGuess]byte)
 	}
-	if !bytes.Equal(tail[4:], magic) {
-		return fmt.Errorf("it is cut short or still being written: it ends with %q at byte %d, not with PAR1", tail[4:], size-4)
+	defer tails.Put(buf)
+	tail := buf[:min(size, tailGuess)]
+	if n, err := r.ReadAt(tail, size-int64(len(tail))); n < len(tail) {
+		return nil, fmt.Errorf("read its last bytes: %w", err)
 	}
-	if n := int64(binary.LittleEndian.Uint32(tail[:])); n > size-int64(len(magic)+tailBytes) {
-		return fmt.Errorf("its footer is damaged: it says that the footer has %d bytes, the file has %d", n, size)
+	rest, end := tail[:len(tail)-tailBytes], tail[len(tail)-tailBytes:]
+	if !bytes.Equal(end[4:], magic) {
+		return nil, fmt.Errorf("it is cut short or still being written: it ends with %q at byte %d, not with PAR1", end[4:], size-4)
 	}
-	return nil
+	n := int64(binary.LittleEndian.Uint32(end))
+	if n > size-int64(len(magic)+tailBytes) {
+		return nil, fmt.Errorf("its footer is damaged: it says that the footer has %d bytes, the file has %d", n, size)
+	}
+	if n <= int64(len(rest)) {
+		return bytes.Clone(rest[int64(len(rest))-n:]), nil // the buffer is used again
+	}
+	b := make([]byte, n)
+	if got, err := r.ReadAt(b, size-tailBytes-n); got < len(b) {
+		return nil, fmt.Errorf("read its footer: %w", err)
+	}
+	return b, nil
 }
 
-// checkFooter checks that rows add up and that every column chunk lies inside
-// the file.
-func checkFooter(m *format.FileMetaData, size int64) error {
+// tails are idle buffers.
+var tails sync.Pool
+
+// check checks that rows add up and that every column chunk lies inside the
+// file.
+func (f *File) check() error {
 	var rows int64
-	leaves := 0
-	for i := range m.Schema {
-		if m.Schema[i].Type.Valid {
-			leaves++
+	for i := range f.foot.rowGroups {
+		g := &f.foot.rowGroups[i]
+		if g.rows < 0 || len(g.columns) != len(f.typ.leaves) {
+			return fmt.Errorf("row group %d has %d rows and %d columns, the schema has %d", i, g.rows, len(g.columns), len(f.typ.leaves))
 		}
-	}
-	for i := range m.RowGroups {
-		g := &m.RowGroups[i]
-		if g.NumRows < 0 || len(g.Columns) != leaves {
-			return fmt.Errorf("row group %d has %d rows and %d columns, the schema has %d", i, g.NumRows, len(g.Columns), leaves)
-		}
-		rows += g.NumRows
-		for k := range g.Columns {
-			c := &g.Columns[k].MetaData
-			from := c.DataPageOffset
-			if c.DictionaryPageOffset > 0 {
-				from = min(from, c.DictionaryPageOffset)
-			}
-			if from < 0 || c.TotalCompressedSize < 0 || from > size-tailBytes-c.TotalCompressedSize {
+		rows += g.rows
+		for k := range g.columns {
+			c := &g.columns[k]
+			if at := c.pages(); at.from < 0 || c.compressed < 0 || at.from > f.size-tailBytes-c.compressed {
 				return fmt.Errorf("column %s of row group %d takes %d bytes from byte %d, the file has %d",
-					strings.Join(c.PathInSchema, "."), i, c.TotalCompressedSize, from, size)
+					f.typ.names[k], i, c.compressed, at.from, f.size)
 			}
 		}
 	}
-	if rows != m.NumRows {
-		return fmt.Errorf("%d rows, %d in its row groups", m.NumRows, rows)
+	if rows != f.foot.rows {
+		return fmt.Errorf("%d rows, %d in its row groups", f.foot.rows, rows)
 	}
 	return nil
 }
@@ -127,7 +139,7 @@ func checkFooter(m *format.FileMetaData, size int64) error {
 func (f *File) Rows() int64 {
 	rows := int64(0)
 	for i := range f.groups() {
-		rows += f.groups()[i].NumRows
+		rows += f.groups()[i].rows
 	}
 	return rows
 }
@@ -140,44 +152,56 @@ func (f *File) RowGroups() []int64 {
 	groups := f.groups()
 	out := make([]int64, len(groups))
 	for i := range groups {
-		out[i] = groups[i].NumRows
+		out[i] = groups[i].rows
 	}
-	return out
-}
-
-// leaves are the columns that have values, in the order of the chunks.
-func (f *File) leaves() []*parquet.Column {
-	var out []*parquet.Column
-	var add func(c *parquet.Column)
-	add = func(c *parquet.Column) {
-		if c.Leaf() {
-			out = append(out, c)
-		}
-		for _, sub := range c.Columns() {
-			add(sub)
-		}
-	}
-	add(f.pq.Root())
 	return out
 }
 
 // Meta is the key/value metadata.
 func (f *File) Meta() map[string]string {
 	out := make(map[string]string)
-	for _, kv := range f.pq.Metadata().KeyValueMetadata {
-		out[kv.Key] = kv.Value
+	w := walker{b: f.foot.meta}
+	if len(w.b) == 0 {
+		return out
+	}
+	elem, n := w.list()
+	if elem != thriftStruct {
+		return out
+	}
+	for i := 0; i < n && !w.bad; i++ {
+		key, value := w.keyValue()
+		if !w.bad {
+			out[string(key)] = string(value)
+		}
 	}
 	return out
 }
 
+func (w *walker) keyValue() (key, value []byte) {
+	for last := int16(0); ; {
+		typ, ok := w.next(&last)
+		if !ok {
+			return key, value
+		}
+		switch {
+		case last == 1 && typ == thriftBinary:
+			key = w.bytes()
+		case last == 2 && typ == thriftBinary:
+			value = w.bytes()
+		default:
+			w.skip(typ)
+		}
+	}
+}
+
 // CreatedBy is the program that wrote the file, as it says.
-func (f *File) CreatedBy() string { return f.pq.Metadata().CreatedBy }
+func (f *File) CreatedBy() string { return f.foot.createdBy }
 
 // plainBytes is about how much memory the rows take as Columns.
 func (f *File) plainBytes() int64 {
 	n := int64(0)
 	for i := range f.groups() {
-		n += f.groups()[i].TotalByteSize
+		n += f.groups()[i].bytes
 	}
 	return n
 }
@@ -193,7 +217,7 @@ func (s *Schema) Verify(f *File, rows int64) error {
 			return fmt.Errorf("row group %d is empty", i)
 		}
 	}
-	got := f.pq.Metadata().Schema
+	got := f.typ.elements
 	if len(got) != len(s.elements) {
 		return fmt.Errorf("the schema has %d elements, want %d", len(got), len(s.elements))
 	}

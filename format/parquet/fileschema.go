@@ -18,16 +18,16 @@ func fileSchema(f *File) (s *Schema, err error) {
 			s, err = nil, fmt.Errorf("its footer is damaged: %v", p)
 		}
 	}()
-	m := f.pq.Metadata()
-	s = &Schema{elements: m.Schema, orders: m.ColumnOrders}
+	all := f.typ.elements
+	s = &Schema{elements: all}
 	var elements []*format.SchemaElement
-	for i := range m.Schema {
-		if m.Schema[i].Type.Valid {
-			s.parquetType = append(s.parquetType, m.Schema[i].Type.V)
-			elements = append(elements, &m.Schema[i])
+	for i := range all {
+		if all[i].Type.Valid {
+			s.parquetType = append(s.parquetType, all[i].Type.V)
+			elements = append(elements, &all[i])
 		}
 	}
-	if err := s.addLeaves(f.pq.Root(), place{}, 0, 0); err != nil {
+	if err := s.addLeaves(f.typ.root, place{}, 0, 0); err != nil {
 		return nil, err
 	}
 	if len(s.leaves) != len(elements) {

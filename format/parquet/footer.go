@@ -1,27 +1,23 @@
 package parquetfile
 
 import (
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"maps"
 	"slices"
-	"sync"
 )
 
-// rawFooter is a file's footer, not decoded: where in it the things are that
-// move to another footer as they are.
+// rawFooter is a file's footer: what is asked of it, decoded, and where in it
+// the things are that move to another footer as they are.
 type rawFooter struct {
 	version   int64
+	rows      int64
 	schema    []byte // a list of SchemaElement
+	meta      []byte // a list of KeyValue
 	orders    []byte // a list of ColumnOrder; nil: the order of values is not said
-	rowGroups []rawGroup
-}
-
-// rawGroup is a RowGroup: its fields as they are, but for the columns.
-type rawGroup struct {
-	columns []rawColumn
-	fields  []rawField // all but columns
+	createdBy string
+	encrypted bool
+	rowGroups []rowGroup
 }
 
 // rawColumn is a ColumnChunk: a struct as it is.
@@ -35,42 +31,6 @@ type rawField struct {
 
 var errEncrypted = errors.New("it is encrypted; encrypted files are not merged")
 
-// rawBox reads the footer once more, now as it is, when it is asked for. The
-// slices of a file share it.
-type rawBox struct {
-	once   sync.Once
-	footer *rawFooter
-	err    error
-}
-
-func (f *File) rawFooter() (*rawFooter, error) {
-	f.raw.once.Do(func() { f.raw.footer, f.raw.err = f.readRawFooter() })
-	return f.raw.footer, f.raw.err
-}
-
-func (f *File) readRawFooter() (*rawFooter, error) {
-	var tail [tailBytes]byte
-	if n, err := f.r.ReadAt(tail[:], f.size-tailBytes); n < len(tail) {
-		return nil, fmt.Errorf("read its last bytes: %w", err)
-	}
-	n := int64(binary.LittleEndian.Uint32(tail[:]))
-	if n > f.size-int64(len(magic)+tailBytes) {
-		return nil, errThrift
-	}
-	b := make([]byte, n)
-	if got, err := f.r.ReadAt(b, f.size-tailBytes-n); got < len(b) {
-		return nil, fmt.Errorf("read its footer: %w", err)
-	}
-	raw, err := parseFooter(b)
-	if err != nil {
-		return nil, err
-	}
-	if len(raw.rowGroups) != len(f.pq.Metadata().RowGroups) {
-		return nil, errThrift
-	}
-	return raw, nil
-}
-
 func parseFooter(b []byte) (*rawFooter, error) {
 	out := &rawFooter{}
 	w := walker{b: b}
@@ -82,6 +42,8 @@ func parseFooter(b []byte) (*rawFooter, error) {
 		switch {
 		case last == 1 && typ == thriftI32:
 			out.version = w.int()
+		case last == 3:
+			out.rows = w.typed(typ, thriftI64)
 		case last == 2 && typ == thriftList:
 			out.schema = w.skip(typ)
 		case last == 4 && typ == thriftList:
@@ -96,10 +58,15 @@ func parseFooter(b []byte) (*rawFooter, error) {
 				}
 				out.rowGroups = append(out.rowGroups, g)
 			}
+		case last == 5 && typ == thriftList:
+			out.meta = w.skip(typ)
+		case last == 6 && typ == thriftBinary:
+			out.createdBy = string(w.bytes())
 		case last == 7 && typ == thriftList:
 			out.orders = w.skip(typ)
 		case last == 8 || last == 9: // encryption_algorithm, footer_signing_key_metadata
-			return nil, errEncrypted
+			out.encrypted = true
+			w.skip(typ)
 		default:
 			w.skip(typ)
 		}
@@ -108,31 +75,6 @@ func parseFooter(b []byte) (*rawFooter, error) {
 		return nil, errThrift
 	}
 	return out, nil
-}
-
-func (w *walker) rowGroup() (g rawGroup, err error) {
-	for last := int16(0); ; {
-		typ, ok := w.next(&last)
-		if !ok {
-			break
-		}
-		if last != 1 || typ != thriftList {
-			g.fields = append(g.fields, rawField{last, typ, w.skip(typ)})
-			continue
-		}
-		elem, n := w.list()
-		if elem != thriftStruct && n > 0 {
-			return g, errThrift
-		}
-		g.columns = make([]rawColumn, 0, min(n, 1<<12))
-		for i := 0; i < n && !w.bad; i++ {
-			g.columns = append(g.columns, w.skip(thriftStruct))
-		}
-	}
-	if w.bad {
-		return g, errThrift
-	}
-	return g, nil
 }
 
 // places says where the things of a column chunk are now.

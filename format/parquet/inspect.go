@@ -4,25 +4,19 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-
-	"github.com/parquet-go/parquet-go/format"
 )
 
 // Leaves are the paths of the columns that have values, in the file's order.
 func (f *File) Leaves() []string {
-	var out []string
-	for _, p := range f.pq.Schema().Columns() {
-		out = append(out, strings.Join(p, "."))
-	}
-	return out
+	return slices.Clone(f.typ.names)
 }
 
 // Codecs are the codecs in use, sorted, each once.
 func (f *File) Codecs() []string {
 	var out []string
 	for i := range f.groups() {
-		for k := range f.groups()[i].Columns {
-			name := strings.ToLower(f.groups()[i].Columns[k].MetaData.Codec.String())
+		for k := range f.groups()[i].columns {
+			name := strings.ToLower(f.groups()[i].columns[k].codec.String())
 			if !slices.Contains(out, name) {
 				out = append(out, name)
 			}
@@ -35,17 +29,16 @@ func (f *File) Codecs() []string {
 // Nulls is the number of nulls of each leaf, by its place in Leaves, as the
 // statistics have it; -1 where a row group does not say.
 func (f *File) Nulls() []int64 {
-	out := make([]int64, len(f.Leaves()))
+	out := make([]int64, len(f.typ.names))
 	for i := range f.groups() {
-		columns := f.groups()[i].Columns
+		columns := f.groups()[i].columns
 		for k := range min(len(columns), len(out)) {
 			if out[k] < 0 {
 				continue
 			}
-			// A count that is absent reads as 0: it counts where there are bounds,
-			// or more than none.
-			s := &columns[k].MetaData.Statistics
-			if n := s.NullCount; n > 0 || bounded(s) {
+			// No nulls, and nothing else, is what some writers say of any column.
+			n, bounded := columns[k].saidNulls()
+			if n > 0 || n == 0 && bounded {
 				out[k] += n
 			} else {
 				out[k] = -1
@@ -55,8 +48,26 @@ func (f *File) Nulls() []int64 {
 	return out
 }
 
-func bounded(s *format.Statistics) bool {
-	return len(s.MinValue) > 0 || len(s.MaxValue) > 0 || len(s.Min) > 0 || len(s.Max) > 0
+// saidNulls is the number of nulls, -1 when it is not said, and whether a
+// minimum or maximum is, be it a deprecated one.
+func (c *columnChunk) saidNulls() (n int64, bounded bool) {
+	n = -1
+	w := walker{b: c.statistics}
+	for last := int16(0); len(w.b) > 0; {
+		typ, ok := w.next(&last)
+		if !ok {
+			break
+		}
+		switch {
+		case last == 3 && typ == thriftI64:
+			n = w.int()
+		case (last == 1 || last == 2 || last == 5 || last == 6) && typ == thriftBinary:
+			bounded = len(w.bytes()) > 0 || bounded
+		default:
+			w.skip(typ)
+		}
+	}
+	return n, bounded
 }
 
 // Takes says whether Rewrite takes a file and loses nothing of it: its columns
@@ -69,7 +80,7 @@ func (s *Schema) Takes(f *File) error {
 	for i := range s.leaves {
 		known[strings.Join(s.leaves[i].path, ".")] = true
 	}
-	for _, name := range f.Leaves() {
+	for _, name := range f.typ.names {
 		if !known[name] {
 			return fmt.Errorf("column %s: the table does not have it, and its values would be lost", name)
 		}

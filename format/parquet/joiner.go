@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-
-	"github.com/parquet-go/parquet-go/format"
 )
 
 // joiner writes a file out of row groups that are encoded already, by another
@@ -69,67 +67,52 @@ func (j *joiner) copyRange(r io.ReaderAt, from, n int64) error {
 // extent is where a column chunk lies.
 type extent struct{ from, to int64 }
 
-func extentOf(m *format.ColumnMetaData) extent {
-	from := m.DataPageOffset
-	if d := m.DictionaryPageOffset; d > 0 && d < from {
-		from = d
-	}
-	return extent{from, from + m.TotalCompressedSize}
-}
-
 // copyGroup copies row group k of an input byte for byte: its pages, its page
 // index and its bloom filters. x has its page index.
 func (j *joiner) copyGroup(f *File, k int, x *pageIndexes) error {
-	raw, err := f.rawFooter()
-	if err != nil {
-		return err
-	}
 	if err := j.begin(); err != nil {
 		return err
 	}
-	from, g := &raw.rowGroups[f.from+k], &f.groups()[k]
-	if len(from.columns) != len(g.Columns) {
-		return errThrift
-	}
+	g := &f.groups()[k]
 	start := j.out.n
-	out := joinedGroup{columns: make([]joinedChunk, len(g.Columns))}
+	out := joinedGroup{columns: make([]joinedChunk, len(g.columns))}
 	if err := j.copyPages(f, g, out.columns); err != nil {
 		return err
 	}
-	for i := range g.Columns {
+	for i := range g.columns {
 		c := &out.columns[i]
-		c.raw = from.columns[i]
-		if err := j.copyBloom(f, &g.Columns[i].MetaData, &c.places); err != nil {
+		c.raw = g.columns[i].raw
+		if err := j.copyBloom(f, &g.columns[i], &c.places); err != nil {
 			return err
 		}
 		before := len(j.columnIndexes)
 		j.columnIndexes = append(j.columnIndexes, x.columnIndex(k, i)...)
 		c.columnIndexLength = int32(len(j.columnIndexes) - before)
 		before = len(j.offsetIndexes)
-		j.offsetIndexes = appendOffsetIndex(j.offsetIndexes, x.offsetIndex(k, i), c.shift, extentOf(&g.Columns[i].MetaData))
+		j.offsetIndexes = appendOffsetIndex(j.offsetIndexes, x.offsetIndex(k, i), c.shift, g.columns[i].pages())
 		c.offsetIndexLength = int32(len(j.offsetIndexes) - before)
 		if c.offsetIndexLength == 0 { // the one is of no use without the other
 			j.columnIndexes = j.columnIndexes[:len(j.columnIndexes)-int(c.columnIndexLength)]
 			c.columnIndexLength = 0
 		}
 	}
-	out.fields = moveGroup(from.fields, start, len(j.groups))
+	out.fields = moveGroup(g.fields, start, len(j.groups))
 	j.groups = append(j.groups, out)
-	j.rows += g.NumRows
+	j.rows += g.rows
 	j.copied++
 	return nil
 }
 
 // copyPages copies the pages of a row group: at once when its chunks follow
 // one another, else chunk by chunk.
-func (j *joiner) copyPages(f *File, g *format.RowGroup, out []joinedChunk) error {
+func (j *joiner) copyPages(f *File, g *rowGroup, out []joinedChunk) error {
 	if len(out) == 0 {
 		return nil
 	}
-	first := extentOf(&g.Columns[0].MetaData)
+	first := g.columns[0].pages()
 	end, together := first.from, true
-	for i := range g.Columns {
-		e := extentOf(&g.Columns[i].MetaData)
+	for i := range g.columns {
+		e := g.columns[i].pages()
 		together = together && e.from == end
 		end = e.to
 	}
@@ -139,8 +122,8 @@ func (j *joiner) copyPages(f *File, g *format.RowGroup, out []joinedChunk) error
 		}
 		return j.copyRange(f.r, first.from, end-first.from)
 	}
-	for i := range g.Columns {
-		e := extentOf(&g.Columns[i].MetaData)
+	for i := range g.columns {
+		e := g.columns[i].pages()
 		out[i].shift = j.out.n - e.from
 		if err := j.copyRange(f.r, e.from, e.to-e.from); err != nil {
 			return err
@@ -154,8 +137,8 @@ const bloomHeaderBytes = 64
 
 // copyBloom copies a bloom filter. Old writers do not say how long it is; its
 // header does. One that makes no sense is left behind.
-func (j *joiner) copyBloom(f *File, m *format.ColumnMetaData, p *places) error {
-	at, n := m.BloomFilterOffset, int64(m.BloomFilterLength)
+func (j *joiner) copyBloom(f *File, c *columnChunk, p *places) error {
+	at, n := c.bloom, int64(c.bloomLength)
 	if at <= 0 {
 		return nil
 	}

@@ -2,8 +2,6 @@ package parquetfile
 
 import (
 	"fmt"
-
-	"github.com/parquet-go/parquet-go/format"
 )
 
 // A row group that is half full is kept as it is: joined with its neighbour it
@@ -39,46 +37,25 @@ func planJoin(inputs []*File, copyable func(input, group int) bool) []joinGroup 
 	for i, f := range inputs {
 		for k := range f.groups() {
 			g := &f.groups()[k]
-			if g.NumRows == 0 {
+			if g.rows == 0 {
 				continue // F1
 			}
 			ref := groupRef{i, k}
-			large := g.NumRows >= keptRows || g.TotalByteSize >= keptBytes
+			large := g.rows >= keptRows || g.bytes >= keptBytes
 			if large && copyable(i, k) {
 				flush()
 				out = append(out, joinGroup{[]groupRef{ref}, true})
 				continue
 			}
-			if rows > 0 && (rows+g.NumRows > RowGroupRows || size+g.TotalByteSize > RowGroupBytes) {
+			if rows > 0 && (rows+g.rows > RowGroupRows || size+g.bytes > RowGroupBytes) {
 				flush()
 			}
 			open.members = append(open.members, ref)
-			rows, size = rows+g.NumRows, size+g.TotalByteSize
+			rows, size = rows+g.rows, size+g.bytes
 		}
 	}
 	flush()
 	return out
-}
-
-// described: a row group has statistics or a page index. Hidden parts have
-// none, and are never copied: readers want them.
-func described(g *format.RowGroup) bool {
-	for i := range g.Columns {
-		if g.Columns[i].OffsetIndexLength > 0 && g.Columns[i].ColumnIndexLength > 0 || g.Columns[i].MetaData.Statistics.MinValue != nil {
-			return true
-		}
-	}
-	return false
-}
-
-// inCodec: all columns of a row group are compressed so.
-func inCodec(g *format.RowGroup, codec format.CompressionCodec) bool {
-	for i := range g.Columns {
-		if g.Columns[i].MetaData.Codec != codec {
-			return false
-		}
-	}
-	return true
 }
 
 // Modes that Advise knows.
@@ -98,11 +75,11 @@ func Advise(inputs []*File, o JoinOptions) (mode, why string) {
 	groups, undescribed, other := 0, 0, 0
 	plan := planJoin(inputs, func(i, k int) bool {
 		g := &inputs[i].groups()[k]
-		if !described(g) {
+		if !g.described() {
 			undescribed++
 			return false
 		}
-		if !o.KeepCodec && !inCodec(g, codec.CompressionCodec()) {
+		if !o.KeepCodec && !g.inCodec(codec.CompressionCodec()) {
 			other++
 			return false
 		}

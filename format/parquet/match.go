@@ -32,7 +32,7 @@ const badLevel = 0xff
 func (s *Schema) sources(f *File) ([]source, error) {
 	out := make([]source, len(s.leaves))
 	for i := range s.leaves {
-		src, err := s.leaves[i].source(f.pq.Root())
+		src, err := s.leaves[i].source(f.typ.root)
 		if err != nil {
 			return nil, fmt.Errorf("column %s: %w", strings.Join(s.leaves[i].path, "."), err)
 		}
@@ -40,7 +40,7 @@ func (s *Schema) sources(f *File) ([]source, error) {
 	}
 	for i := range out {
 		if out[i].column == nil {
-			if err := s.matchMissing(out, i, f.pq.Root()); err != nil {
+			if err := s.matchMissing(out, i, f.typ.root); err != nil {
 				return nil, fmt.Errorf("column %s: %w", strings.Join(s.leaves[i].path, "."), err)
 			}
 		}

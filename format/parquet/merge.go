@@ -36,15 +36,15 @@ func Merge(ctx context.Context, inputs []*File, w io.Writer, o JoinOptions) (Inf
 	if err != nil {
 		return Info{}, err
 	}
-	for i, f := range inputs {
-		leaves := f.leaves()
-		if len(leaves) != len(s.leaves) {
-			return Info{}, fmt.Errorf("input %d: its footer is damaged: %d columns, %d of them with a type", i, len(leaves), len(s.leaves))
+	for i := range inputs {
+		if i > 0 { // Same: what is read of a column's type is the first file's
+			m.inputs[i] = m.inputs[0]
+			continue
 		}
-		m.inputs[i] = make([]source, len(leaves))
-		for k, col := range leaves {
+		m.inputs[0] = make([]source, len(s.leaves))
+		for k, col := range inputs[0].typ.leaves {
 			l := &s.leaves[k]
-			m.inputs[i][k] = source{column: col, phys: l.phys, width: l.width, ours: sameLevels[:l.maxDef+1], like: -1}
+			m.inputs[0][k] = source{column: col, phys: l.phys, width: l.width, ours: sameLevels[:l.maxDef+1], like: -1}
 		}
 	}
 	return m.run(ctx, end)
@@ -58,10 +58,17 @@ func (s *Schema) Merge(ctx context.Context, inputs []*File, w io.Writer, o JoinO
 	if err != nil {
 		return Info{}, err
 	}
+	known := make(map[*fileType][]source)
 	for i, f := range inputs {
-		if m.inputs[i], err = s.sources(f); err != nil {
-			return Info{}, fmt.Errorf("input %d: %w", i, err)
+		if f.foot.encrypted {
+			return Info{}, fmt.Errorf("input %d: %w", i, errEncrypted)
 		}
+		if known[f.typ] == nil {
+			if known[f.typ], err = s.sources(f); err != nil {
+				return Info{}, fmt.Errorf("input %d: %w", i, err)
+			}
+		}
+		m.inputs[i] = known[f.typ]
 	}
 	end, err := s.footer(&o)
 	if err != nil {
@@ -135,7 +142,6 @@ type member struct {
 	rows   int64
 	chunks [][]byte // its columns
 	index  pageIndexes
-	raw    *rawGroup
 	orders bool // its footer says how values compare
 }
 
@@ -179,6 +185,10 @@ func (m *merger) release() {
 func (m *merger) run(ctx context.Context, end footer) (Info, error) {
 	m.exact = make([][]bool, len(m.inputs))
 	for i := range m.inputs {
+		if i > 0 && len(m.inputs[i]) > 0 && &m.inputs[i][0] == &m.inputs[i-1][0] {
+			m.exact[i] = m.exact[i-1] // the same sources
+			continue
+		}
 		m.exact[i] = make([]bool, len(m.s.leaves))
 		for k := range m.s.leaves {
 			m.exact[i][k] = m.s.leaves[k].same(&m.inputs[i][k])
@@ -230,7 +240,7 @@ func (l *leafType) same(src *source) bool {
 // copyable says whether a row group can be the output's as it is.
 func (m *merger) copyable(input, group int) bool {
 	g := &m.files[input].groups()[group]
-	if len(g.Columns) != len(m.s.leaves) || !described(g) || !m.o.KeepCodec && !inCodec(g, m.codec.CompressionCodec()) {
+	if len(g.columns) != len(m.s.leaves) || !g.described() || !m.o.KeepCodec && !g.inCodec(m.codec.CompressionCodec()) {
 		return false
 	}
 	for k := range m.s.leaves {
@@ -252,7 +262,7 @@ func (m *merger) codecFor(column int) (compress.Codec, error) {
 		if src.column == nil {
 			continue
 		}
-		c := m.members[i].f.groups()[0].Columns[src.column.Index()].MetaData.Codec
+		c := m.members[i].f.groups()[0].columns[src.column.Index()].codec
 		if agreed >= 0 && c != agreed {
 			return m.codec, nil
 		}
@@ -317,7 +327,7 @@ func (j *joiner) addGroup(g *format.RowGroup, columnIndexes []format.ColumnIndex
 	out := joinedGroup{fields: moveGroup(raw.fields, g.FileOffset, len(j.groups)), columns: make([]joinedChunk, len(raw.columns))}
 	for i := range raw.columns {
 		c := &out.columns[i]
-		c.raw = raw.columns[i]
+		c.raw = raw.columns[i].raw
 		if len(columnIndexes[i].NullPages) > 0 {
 			b, err := encode(&columnIndexes[i])
 			if err != nil {
@@ -350,9 +360,9 @@ func (m *merger) load(refs []groupRef) error {
 			return err
 		}
 		mb := &m.members[i]
-		*mb = member{groupRef: ref, f: f, rows: f.groups()[0].NumRows, chunks: mb.chunks[:0], index: mb.index}
-		for k := range f.groups()[0].Columns {
-			e := extentOf(&f.groups()[0].Columns[k].MetaData)
+		*mb = member{groupRef: ref, f: f, rows: f.groups()[0].rows, chunks: mb.chunks[:0], index: mb.index}
+		for k := range f.groups()[0].columns {
+			e := f.groups()[0].columns[k].pages()
 			total += e.to - e.from
 		}
 	}
@@ -366,22 +376,15 @@ func (m *merger) load(refs []groupRef) error {
 }
 
 func (m *merger) loadMember(mb *member) error {
-	raw, err := mb.f.rawFooter()
-	if err != nil {
-		return err
-	}
-	mb.raw, mb.orders = &raw.rowGroups[mb.f.from], raw.orders != nil
+	mb.orders = mb.f.foot.orders != nil
 	g := &mb.f.groups()[0]
-	if len(mb.raw.columns) != len(g.Columns) {
-		return errThrift
-	}
 	if err := mb.f.readPageIndex(&mb.index); err != nil {
 		return err
 	}
 	together := true
 	var all extent
-	for k := range g.Columns {
-		e := extentOf(&g.Columns[k].MetaData)
+	for k := range g.columns {
+		e := g.columns[k].pages()
 		if k == 0 {
 			all = extent{e.from, e.from}
 		}
@@ -402,14 +405,14 @@ func (m *merger) loadMember(mb *member) error {
 		if err != nil {
 			return err
 		}
-		for k := range g.Columns {
-			e := extentOf(&g.Columns[k].MetaData)
+		for k := range g.columns {
+			e := g.columns[k].pages()
 			mb.chunks = append(mb.chunks, b[e.from-all.from:e.to-all.from])
 		}
 		return nil
 	}
-	for k := range g.Columns {
-		b, err := read(extentOf(&g.Columns[k].MetaData))
+	for k := range g.columns {
+		b, err := read(g.columns[k].pages())
 		if err != nil {
 			return err
 		}

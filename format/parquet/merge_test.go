@@ -51,9 +51,9 @@ func TestMerge(t *testing.T) {
 					t.Fatalf("row groups %v, want one of %d", got, len(want))
 				}
 				if !o.KeepCodec {
-					for i, c := range out.groups()[0].Columns {
-						if codec, _ := codecOf(o.Codec); c.MetaData.Codec != codec.CompressionCodec() {
-							t.Fatalf("column %d is in codec %s", i, c.MetaData.Codec)
+					for i, c := range out.groups()[0].columns {
+						if codec, _ := codecOf(o.Codec); c.codec != codec.CompressionCodec() {
+							t.Fatalf("column %d is in codec %s", i, c.codec)
 						}
 					}
 				}
@@ -223,10 +223,10 @@ func TestMergeMovesPages(t *testing.T) {
 		}
 		data := merged(t, inputs, JoinOptions{Codec: "zstd", KeepCodec: true})
 		for i, in := range inputs {
-			for k, c := range in.groups()[0].Columns {
-				e := extentOf(&c.MetaData)
+			for k, c := range in.groups()[0].columns {
+				e := c.pages()
 				pages := in.all(t)[e.from:e.to]
-				if in.groups()[0].Columns[k].MetaData.EncodingStats == nil && len(pages) == 0 {
+				if len(pages) == 0 {
 					t.Fatal("no pages")
 				}
 				if !bytes.Contains(data, pages) {
@@ -283,8 +283,8 @@ func TestMergeGivesUpDictionaries(t *testing.T) {
 	data := merged(t, inputs, JoinOptions{Codec: "snappy"})
 	out := opened(t, data)
 	var dict []bool
-	for _, c := range out.groups()[0].Columns {
-		dict = append(dict, c.MetaData.DictionaryPageOffset > 0)
+	for _, c := range out.groups()[0].columns {
+		dict = append(dict, c.dictionary > 0)
 	}
 	if want := []bool{false, false, true, true}; !slices.Equal(dict, want) {
 		t.Errorf("dictionaries %v, want %v", dict, want)
@@ -389,7 +389,7 @@ func TestSchemaMerge(t *testing.T) {
 		if i == 1 {
 			k = 0
 		}
-		e := extentOf(&in.groups()[0].Columns[k].MetaData)
+		e := in.groups()[0].columns[k].pages()
 		if !bytes.Contains(got.Bytes(), in.all(t)[e.from:e.to]) {
 			t.Errorf("input %d: the pages of id are not in the output", i)
 		}

@@ -116,8 +116,8 @@ func rowsOf(l *leaf, from int) int {
 
 func (mb *member) chunk(src *source) []byte { return mb.chunks[src.column.Index()] }
 
-func (mb *member) meta(src *source) *format.ColumnMetaData {
-	return &mb.f.groups()[0].Columns[src.column.Index()].MetaData
+func (mb *member) meta(src *source) *columnChunk {
+	return &mb.f.groups()[0].columns[src.column.Index()]
 }
 
 // open makes the reader of pages ready for a member's column.
@@ -126,7 +126,7 @@ func (m *merger) open(k, i int) *columnReader {
 	meta := mb.meta(src)
 	m.reader = columnReader{source: *src, f: mb.f, pages: m.reader.pages}
 	p := &m.reader.pages
-	p.column, p.codec, p.left, p.known = src.column, meta.Codec, meta.NumValues, -1
+	p.column, p.codec, p.left, p.known = src.column, meta.codec, meta.values, -1
 	return &m.reader
 }
 
@@ -159,7 +159,7 @@ func (m *merger) decodedWhole(i int) bool {
 	size := 0
 	for k := range m.members {
 		if src := &m.inputs[m.members[k].input][i]; src.column != nil {
-			size += int(m.members[k].meta(src).TotalUncompressedSize)
+			size += int(m.members[k].meta(src).uncompressed)
 		}
 	}
 	if size > RowGroupBytes {
@@ -168,7 +168,7 @@ func (m *merger) decodedWhole(i int) bool {
 	first := -1
 	for k := range m.members {
 		src := &m.inputs[m.members[k].input][i]
-		if src.column == nil || !m.exact[m.members[k].input][i] || m.members[k].meta(src).Codec != m.w.kind {
+		if src.column == nil || !m.exact[m.members[k].input][i] || m.members[k].meta(src).codec != m.w.kind {
 			continue
 		}
 		var p rawPage

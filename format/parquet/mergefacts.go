@@ -37,12 +37,12 @@ func (m *merger) factsOf(k, i int) *chunkFacts {
 	*f = chunkFacts{l: &m.pend, flat: m.pend.maxRep == 0, trusted: mb.orders, page: -1, rows: mb.rows,
 		firstRows: f.firstRows[:0], nullPages: f.nullPages[:0], nulls: f.nulls[:0], min: f.min[:0], max: f.max[:0]}
 	f.exact = m.exact[mb.input][i]
-	f.movable = f.exact && mb.meta(src).Codec == m.w.kind
+	f.movable = f.exact && mb.meta(src).codec == m.w.kind
 	if !f.exact {
 		return f
 	}
-	f.total = mb.meta(src).NumValues
-	f.raw = mb.raw.columns[column].statistics()
+	f.total = mb.meta(src).values
+	f.raw = mb.meta(src).said()
 	f.readOffsetIndex(mb.index.offsetIndex(0, column))
 	if len(f.firstRows) > 0 {
 		f.readColumnIndex(mb.index.columnIndex(0, column))

@@ -109,7 +109,7 @@ func (m *merger) unify(i int) (bool, error) {
 		if src.column == nil {
 			continue
 		}
-		n := mb.meta(src).NumValues
+		n := mb.meta(src).values
 		all += n - mb.rows
 		var p rawPage
 		if _, err := nextPage(mb.chunk(src), &p); err != nil || p.kind != format.DictionaryPage {

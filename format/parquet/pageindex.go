@@ -25,10 +25,10 @@ func (f *File) readPageIndex(x *pageIndexes) error {
 	sum := int64(0)
 	for gi := range f.groups() {
 		g := &f.groups()[gi]
-		x.width = len(g.Columns)
-		for i := range g.Columns {
-			c := &g.Columns[i]
-			pair := [2]extent{f.inside(c.ColumnIndexOffset, c.ColumnIndexLength), f.inside(c.OffsetIndexOffset, c.OffsetIndexLength)}
+		x.width = len(g.columns)
+		for i := range g.columns {
+			c := &g.columns[i]
+			pair := [2]extent{f.inside(c.columnIndex, c.columnIndexLength), f.inside(c.offsetIndex, c.offsetIndexLength)}
 			x.file = append(x.file, pair)
 			for _, e := range pair {
 				if e.to > e.from {

@@ -51,13 +51,10 @@ const (
 var errDamaged = errors.New("its pages are damaged")
 
 // open starts a column chunk.
-func (p *pageReader) open(f *File, column *parquet.Column, m *format.ColumnMetaData) {
-	p.r, p.column, p.codec = f.r, column, m.Codec
-	p.at = m.DataPageOffset
-	if d := m.DictionaryPageOffset; d > 0 && d < p.at {
-		p.at = d
-	}
-	p.end, p.left = p.at+m.TotalCompressedSize, m.NumValues
+func (p *pageReader) open(f *File, column *parquet.Column, c *columnChunk) {
+	p.r, p.column, p.codec = f.r, column, c.codec
+	at := c.pages()
+	p.at, p.end, p.left = at.from, at.to, c.values
 	p.window, p.windowAt, p.known = p.window[:0], p.at, -1
 }
 

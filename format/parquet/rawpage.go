@@ -177,31 +177,6 @@ func (w *walker) statistics() (s rawStatistics) {
 	}
 }
 
-// statistics of a column chunk.
-func (c rawColumn) statistics() rawStatistics {
-	w := walker{b: c}
-	for last := int16(0); ; {
-		typ, ok := w.next(&last)
-		if !ok {
-			return rawStatistics{nulls: -1}
-		}
-		if last != 3 || typ != thriftStruct {
-			w.skip(typ)
-			continue
-		}
-		for last := int16(0); ; {
-			typ, ok := w.next(&last)
-			if !ok {
-				return rawStatistics{nulls: -1}
-			}
-			if last == 12 && typ == thriftStruct {
-				return w.statistics()
-			}
-			w.skip(typ)
-		}
-	}
-}
-
 // bounds are the statistics' bounds when they make sense for the column.
 func (s *rawStatistics) bounds(l *leaf) bounds {
 	if s.min == nil || s.max == nil || l.order == orderNone {

@@ -344,7 +344,7 @@ func TestDictionaryOnlyWhereValuesRepeat(t *testing.T) {
 	c.Append(b.NewRecordBatch(), nil)
 	f := opened(t, encode(t, s, WriterOptions{Codec: "none"}, nil, c))
 	for k, want := range []bool{false, true, true} {
-		m := f.pq.Metadata().RowGroups[0].Columns[k].MetaData
+		m := library(f).Metadata().RowGroups[0].Columns[k].MetaData
 		if got := m.DictionaryPageOffset > 0; got != want {
 			t.Errorf("%s: dictionary %v, want %v", rs.Columns[k].Name, got, want)
 		}
@@ -363,7 +363,7 @@ func TestPageHeadersCountNulls(t *testing.T) {
 		c := s.NewColumns()
 		c.Append(fromJSON(t, rs, `{"id":1}`, `{"id":null}`, `{"id":null}`), nil)
 		f := opened(t, encode(t, s, WriterOptions{Codec: "none", Hidden: hidden}, nil, c))
-		e := extentOf(&f.groups()[0].Columns[0].MetaData)
+		e := f.groups()[0].columns[0].pages()
 		var p rawPage
 		if _, err := nextPage(f.all(t)[e.from:e.to], &p); err != nil {
 			t.Fatal(err)

@@ -1,0 +1,93 @@
+package parquetfile
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"strings"
+	"sync"
+
+	"github.com/parquet-go/parquet-go"
+	"github.com/parquet-go/parquet-go/format"
+)
+
+// fileType is what files have in common whose footers have the same schema,
+// byte for byte. A thousand files of one writer share one.
+type fileType struct {
+	root     *parquet.Column
+	leaves   []*parquet.Column      // the columns that have values, in the order of the chunks
+	names    []string               // their paths
+	elements []format.SchemaElement // as the footer lists them
+}
+
+// fileTypes are those in use of late. A table has few; when there are many they
+// are forgotten, and made anew where they are asked for.
+var fileTypes = struct {
+	sync.Mutex
+	of map[string]*fileType
+}{of: make(map[string]*fileType)}
+
+const mostFileTypes = 256
+
+// fileTypeOf makes sense of a schema: a list of SchemaElement.
+func fileTypeOf(schema []byte) (*fileType, error) {
+	fileTypes.Lock()
+	t := fileTypes.of[string(schema)]
+	fileTypes.Unlock()
+	if t != nil {
+		return t, nil
+	}
+	t, err := newFileType(schema)
+	if err != nil {
+		return nil, err
+	}
+	fileTypes.Lock()
+	defer fileTypes.Unlock()
+	if same := fileTypes.of[string(schema)]; same != nil {
+		return same, nil // made by another goroutine meanwhile: types are compared by address
+	}
+	if len(fileTypes.of) >= mostFileTypes {
+		clear(fileTypes.of)
+	}
+	fileTypes.of[string(schema)] = t
+	return t, nil
+}
+
+// newFileType has the library open a file of this schema that has no rows.
+func newFileType(schema []byte) (t *fileType, err error) {
+	defer func() { // a hostile schema must not kill the process (F7)
+		if p := recover(); p != nil {
+			t, err = nil, fmt.Errorf("its schema: %v", p)
+		}
+	}()
+	end := footer{version: 1, schema: schema}
+	foot := end.encode()
+	b := append(bytes.Clone(magic), foot...)
+	b = append(binary.LittleEndian.AppendUint32(b, uint32(len(foot))), magic...)
+	f, err := parquet.OpenFile(bytes.NewReader(b), int64(len(b)), parquet.SkipPageIndex(true), parquet.SkipBloomFilters(true))
+	if err != nil {
+		return nil, err
+	}
+	t = &fileType{root: f.Root(), elements: f.Metadata().Schema}
+	var add func(c *parquet.Column)
+	add = func(c *parquet.Column) {
+		if c.Leaf() {
+			t.leaves = append(t.leaves, c)
+			t.names = append(t.names, strings.Join(c.Path(), "."))
+		}
+		for _, sub := range c.Columns() {
+			add(sub)
+		}
+	}
+	add(t.root)
+	typed := 0
+	for i := range t.elements {
+		if t.elements[i].Type.Valid {
+			typed++
+		}
+	}
+	if typed != len(t.leaves) {
+		return nil, fmt.Errorf("its schema has %d columns, %d of them with a type", len(t.leaves), typed)
+	}
+	return t, nil
+}

@@ -13,6 +13,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/hivesink/hivesink/layout"
 	"github.com/hivesink/hivesink/storage"
 	"github.com/hivesink/hivesink/storage/faultfs"
 	"github.com/hivesink/hivesink/storage/memfs"
@@ -21,6 +22,7 @@ import (
 // A crashWorld is a table to be compacted once, and what is true of it at every
 // moment.
 type crashWorld struct {
+	drawn  uint64
 	name   string
 	make   func(testing.TB) *memfs.FS
 	window bool
@@ -67,6 +69,8 @@ func nothingMissing(t testing.TB, fs storage.FS, _ map[string][]string) {
 func (w *crashWorld) options(fs storage.Exchanger) Options {
 	o := options(fs)
 	o.AllowWindow = w.window
+	// No run draws what another has drawn: names are 64 random bits.
+	o.Random = func() uint64 { w.drawn++; return 0xfeed0000 + w.drawn }
 	return o
 }
 
@@ -192,6 +196,55 @@ func (w *crashWorld) crashAgain(t *testing.T, image *memfs.FS, before map[string
 			t.Fatalf("second crash at operation %d, image %s: %v", k, name, err)
 		}
 		w.finished(t, second)
+	}
+}
+
+// TestCrashOfRedo kills a run at each operation from its commit marker on, and
+// stops the run that goes on at each of its operations: what that one saw in
+// memory may be gone after a power cut (MT4).
+func TestCrashOfRedo(t *testing.T) {
+	for _, w := range crashWorlds {
+		t.Run(w.name, func(t *testing.T) {
+			clean := faultfs.New(w.make(t))
+			before, _ := look(t, clean)
+			skip := clean.Ops()
+			run(t, w.options(clean))
+			first := slices.IndexFunc(clean.Trace(), func(op faultfs.Op) bool { return path.Base(op.Name) == layout.CompactMarker })
+			tried, step := 0, 1
+			if !w.window {
+				step = 7 // of the exchange, crash tries pairs too
+			}
+			for k := first + 1; k <= clean.Ops() && (!testing.Short() || k <= first+8); k++ {
+				mem := w.make(t)
+				fsys := faultfs.New(mem)
+				fsys.CrashAt(k-skip, true)
+				Run(context.Background(), w.options(fsys)) //nolint:errcheck // it crashes
+				dry := faultfs.New(mem.Kill())
+				run(t, w.options(dry))
+				settled := slices.IndexFunc(dry.Trace(), func(op faultfs.Op) bool { return op.Name == root && op.Kind == storage.OpList })
+				for second := 1; second <= min(settled+1, dry.Ops()); second += step {
+					again := mem.Kill()
+					redo := faultfs.New(again)
+					redo.CrashAt(second, true)
+					Run(context.Background(), w.options(redo)) //nolint:errcheck // it crashes
+					for name, image := range images(again, 1000*k+second) {
+						tried++
+						w.now(t, image, before)
+						if _, err := Run(context.Background(), w.options(image)); err != nil {
+							t.Fatalf("killed after operation %d (%s), redo stopped after %d (%s), image %s: %v", k, clean.Trace()[k-1], second, redo.Trace()[second-1], name, err)
+						}
+						w.finished(t, image)
+						if t.Failed() {
+							t.Fatalf("killed after operation %d (%s), redo stopped after %d (%s), image %s", k, clean.Trace()[k-1], second, redo.Trace()[second-1], name)
+						}
+					}
+				}
+			}
+			t.Logf("%d pairs of crashes", tried)
+			if tried < 100 {
+				t.Errorf("only %d pairs of crashes", tried)
+			}
+		})
 	}
 }
 

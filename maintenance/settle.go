@@ -97,6 +97,12 @@ func settle(p *place, log *sharedLog) error {
 		if err != nil {
 			return err
 		}
+		if begun && !done {
+			// Its entry may not be durable yet, and what comes next counts on it.
+			if err := p.fs.SyncDir(p.dir()); err != nil {
+				return &storage.UnsyncedError{Name: p.dir(), Err: err}
+			}
+		}
 		if done || begun {
 			return finishWindow(p, log)
 		}

@@ -76,9 +76,15 @@ func local(rel string) bool {
 	return rel == "" || path.Clean("/"+rel) == "/"+rel && !strings.Contains(rel, "\x00")
 }
 
-// mark puts the marker into a directory.
+// mark puts the marker into a directory. It has its name only when its bytes
+// are durable: a successor of a process that was killed in between would go by
+// what a power cut then takes away.
 func (p *place) mark(dir string) error {
-	return storage.WriteFile(p.fs, marker(dir), []byte(p.ID+"\n"))
+	tmp := marker(dir) + ".new"
+	if err := storage.WriteFile(p.fs, tmp, []byte(p.ID+"\n")); err != nil {
+		return err
+	}
+	return p.fs.Rename(tmp, marker(dir))
 }
 
 // marked says whether this unit's marker lies in a directory.

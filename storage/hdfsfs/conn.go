@@ -18,6 +18,7 @@ type conn struct {
 	mu    sync.Mutex
 	until time.Time // what the client asked for
 	dead  bool
+	cause error       // of its end, unless Close was
 	gone  func(*conn) // told once, when closed
 }
 
@@ -63,7 +64,16 @@ func (c *conn) Write(p []byte) (int, error) {
 	return n, err
 }
 
+// failed closes the connection and returns its first error: the client reads
+// and writes in several goroutines, and the one that comes second only meets a
+// closed connection.
 func (c *conn) failed(err error) error {
+	c.mu.Lock()
+	if c.cause == nil {
+		c.cause = err
+	}
+	err = c.cause
+	c.mu.Unlock()
 	_ = c.Close() // the error that is returned is the one that counts
 	return err
 }

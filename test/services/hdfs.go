@@ -232,7 +232,17 @@ func (c HDFS) Ready(h *Home) error {
 	})
 }
 
-// Bean reads an attribute of a name node's JMX bean.
+// DataNode is the role of the data node that takes data at a port; "" is none.
+func (c HDFS) DataNode(port int) string {
+	for _, role := range c.roles("dn") {
+		if c.port(role, "data") == port {
+			return role
+		}
+	}
+	return ""
+}
+
+// bean reads an attribute of a name node's JMX bean.
 func (c HDFS) bean(role, bean, attribute string) (string, error) {
 	client := http.Client{Timeout: 3 * time.Second}
 	resp, err := client.Get("http://" + c.addr(role, "http") + "/jmx?qry=Hadoop:service=" + bean)
@@ -339,6 +349,9 @@ func (c HDFS) site(h *Home) properties {
 		"dfs.namenode.stale.datanode.interval", "3000",
 		"dfs.namenode.avoid.read.stale.datanode", "true",
 		"dfs.namenode.avoid.write.stale.datanode", "true",
+		// Every node is as good as any other, so that which ones a file is on
+		// does not depend on what ran before.
+		"dfs.namenode.redundancy.considerLoad", "false",
 		"dfs.namenode.handler.count", "8",
 		"dfs.datanode.handler.count", "3",
 		"dfs.namenode.redundancy.interval.seconds", "1s",

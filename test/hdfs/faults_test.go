@@ -80,12 +80,13 @@ type hooked struct {
 	at     int64
 	do     func()
 	once   sync.Once
+	again  func() // nil, or called when it is read from the start once more
 	starts atomic.Int64
 }
 
 func (r *hooked) ReadAt(p []byte, off int64) (int, error) {
-	if off == 0 {
-		r.starts.Add(1)
+	if off == 0 && r.starts.Add(1) > 1 && r.again != nil {
+		r.again()
 	}
 	if off >= r.at {
 		r.once.Do(r.do)

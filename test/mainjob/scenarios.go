@@ -1,0 +1,206 @@
+package mainjob
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// number is a count that an environment variable may replace.
+func number(t testing.TB, name string, otherwise int) int {
+	t.Helper()
+	text := os.Getenv(name)
+	if text == "" {
+		return otherwise
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil {
+		t.Fatalf("%s: %v", name, err)
+	}
+	return n
+}
+
+// dice are seeded, and the seed is said.
+func dice(t testing.TB) *rand.Rand {
+	t.Helper()
+	seed := number(t, "HIVESINK_SEED", int(time.Now().UnixNano()%1_000_000_000))
+	t.Logf("HIVESINK_SEED=%d", seed)
+	return rand.New(rand.NewPCG(uint64(seed), 1))
+}
+
+// spoilState says in turn what becomes of the state directory after a kill.
+func (j *job) spoilState(turn int) {
+	j.t.Helper()
+	state, older := filepath.Join(j.dir, "state"), filepath.Join(j.dir, "older-state")
+	var err error
+	switch turn % 4 {
+	case 0: // kept; a copy is put aside
+		if err = os.RemoveAll(older); err == nil {
+			err = os.CopyFS(older, os.DirFS(state))
+		}
+		if errors.Is(err, os.ErrNotExist) {
+			err = nil // killed before it was made
+		}
+	case 1: // kept
+	case 2: // lost
+		err = os.RemoveAll(state)
+	case 3: // an old copy
+		if _, statErr := os.Stat(older); statErr == nil {
+			if err = os.RemoveAll(state); err == nil {
+				err = os.CopyFS(state, os.DirFS(older))
+			}
+		}
+	}
+	if err != nil {
+		j.t.Fatal(err)
+	}
+}
+
+// moment waits for a random moment of a run: at a log record or some time after
+// it. False: the process ended before.
+func (j *job) moment(p *Process, rng *rand.Rand) bool {
+	j.t.Helper()
+	more := j.records() + rng.IntN(6)
+	if !p.Until(j.t, "the next log records", func() bool { return j.records() > more }) {
+		return false
+	}
+	if rng.IntN(2) == 0 {
+		return true
+	}
+	select {
+	case <-p.done:
+		return false
+	case <-time.After(time.Duration(rng.IntN(60_000)) * time.Microsecond):
+		return true
+	}
+}
+
+// Kills kills a run again and again, with the state directory kept, lost and
+// replaced by an old copy in between (HIVESINK_KILLS times).
+func Kills(t *testing.T, p Place, rows, rate, kills int) {
+	kills = number(t, "HIVESINK_KILLS", kills)
+	rng := dice(t)
+	j := newJob(t, p, rows, rate)
+	w, stop := watch(j.FS, j.Root)
+	t.Cleanup(func() { _ = stop() })
+	hits := 0
+	for {
+		run := j.start("")
+		if hits < kills && j.moment(run, rng) && run.Kill(t) {
+			hits++
+			if hits%4 == 0 && j.records() > 0 {
+				j.fsck()
+			}
+			j.spoilState(hits)
+			continue
+		}
+		if r := run.Wait(t); r.Code != 0 {
+			t.Fatalf("after %d kills: %v", hits, r)
+		}
+		break
+	}
+	if err := stop(); err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("%d kills hit; %d log records, %d files, listed %d times", hits, j.records(), len(w.seen), w.looks)
+	if hits < (kills+1)/2 {
+		t.Fatalf("only %d of %d kills hit a live process: raise rows", hits, kills)
+	}
+	if len(w.ids) != rows {
+		t.Fatalf("the reader has seen %d ids, want %d", len(w.ids), rows)
+	}
+	j.finished(rows)
+}
+
+// TakeOvers stops each owner with SIGSTOP at a random moment, lets a process
+// with another state directory take over, and wakes the former owners up while
+// the last one works and after it has finished: each of them ends with exit code
+// 3, and has neither added nor removed anything.
+func TakeOvers(t *testing.T, p Place, rows, rate, owners int) {
+	rng := dice(t)
+	j := newJob(t, p, rows, rate)
+	w, stop := watch(j.FS, j.Root)
+	t.Cleanup(func() { _ = stop() })
+	var stopped []*Process
+	for i := range owners {
+		run := j.start(fmt.Sprintf("state-%d", i))
+		if !j.moment(run, rng) {
+			t.Fatalf("owner %d ended early: raise rows: %v", i+1, run.end)
+		}
+		run.Signal(t, syscall.SIGSTOP)
+		stopped = append(stopped, run)
+	}
+	last := j.start("state-last")
+	epoch := func() bool { return j.records() > 0 && j.log().Epoch > uint64(owners) }
+	if !last.Until(t, "the last owner's take-over", epoch) {
+		t.Fatalf("the last owner: %v", last.end)
+	}
+	// One wakes up beside the owner, the others when it has finished.
+	wake := func(p *Process) {
+		p.Signal(t, syscall.SIGCONT)
+		if r := p.Wait(t); r.Code != 3 {
+			t.Fatalf("a former owner, woken up: want exit 3: %v", r)
+		}
+	}
+	if last.Ended() {
+		t.Fatal("the last owner had nothing left to do: raise rows")
+	}
+	wake(stopped[0])
+	if r := last.Wait(t); r.Code != 0 {
+		t.Fatalf("the last owner: %v", r)
+	}
+	for _, p := range stopped[1:] {
+		wake(p)
+	}
+	if err := stop(); err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("%d owners; %d log records, %d files, listed %d times", owners+1, j.records(), len(w.seen), w.looks)
+	j.finished(rows)
+}
+
+// Outage runs the job, breaks something at a random moment of it, waits until
+// the run says that it waits (its log is what an operator sees), mends it, and
+// sees the run end well, without help.
+func Outage(t *testing.T, p Place, rows, rate int, breakIt, mendIt func() error) {
+	rng := dice(t)
+	j := newJob(t, p, rows, rate)
+	run := j.start("")
+	if !j.moment(run, rng) {
+		t.Fatalf("the run ended before anything broke: raise rows: %v", run.end)
+	}
+	before := j.records()
+	if err := breakIt(); err != nil {
+		t.Fatal(err)
+	}
+	broken := time.Now()
+	said := func(words string) func() bool {
+		return func() bool { return strings.Contains(run.err.String(), words) }
+	}
+	if !run.Until(t, "a word of the outage", said("waiting for the storage")) {
+		t.Fatalf("the run ended in the outage: %v", run.end)
+	}
+	t.Logf("after %s the run says that it waits", time.Since(broken).Round(time.Millisecond))
+	if err := mendIt(); err != nil {
+		t.Fatal(err)
+	}
+	mended := time.Now()
+	if !run.Until(t, "a word of the recovery", said("the storage answers again")) {
+		t.Fatalf("the run ended without a word of the recovery: %v", run.end)
+	}
+	t.Logf("%s after it was mended the run goes on", time.Since(mended).Round(time.Millisecond))
+	if r := run.Wait(t); r.Code != 0 {
+		t.Fatalf("after an outage: %v", r)
+	}
+	if j.records() == before {
+		t.Fatal("nothing was left to do when it broke: raise rows")
+	}
+	j.finished(rows)
+}

@@ -1,0 +1,227 @@
+package mainjob
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/parquet-go/parquet-go"
+
+	"github.com/hivesink/hivesink/layout"
+	"github.com/hivesink/hivesink/ledger"
+	"github.com/hivesink/hivesink/storage"
+)
+
+// Place is where the table of a job lies.
+type Place struct {
+	FS       storage.FS
+	Root     string // of the table, on FS
+	Location string // of the table, as table.location names it
+	Config   string // further sections of the configuration
+	Env      []string
+}
+
+// job is one table with its configuration, in a local directory of its own.
+type job struct {
+	Place
+	t      testing.TB
+	dir    string
+	config string
+}
+
+// yaml is the job: datagen rows in some partitions, small targets, so that
+// every step of the chain happens all the time.
+const yaml = `
+pipeline: mainjob
+state_dir: %s/state
+source:
+  datagen: {rows: %d, rate: %d, columns: {ts: {values: 6}}}
+  readers: 2
+  event_time: {column: ts}
+table:
+  name: mainjob
+  location: %s
+  columns: [id bigint, ts timestamp, name string, amount double]
+  partitioned_by: [{dt: date(ts)}]
+checkpoint: {interval: 200ms}
+compaction: {file_size: 64KB, max_delay: 1s}
+commit: {trigger: partition-time, delay: 1h}
+%s
+`
+
+func newJob(t testing.TB, p Place, rows, rate int) *job {
+	t.Helper()
+	j := &job{Place: p, t: t, dir: t.TempDir()}
+	j.config = filepath.Join(j.dir, "sink.yaml")
+	text := fmt.Sprintf(yaml, j.dir, rows, rate, p.Location, p.Config)
+	if err := os.WriteFile(j.config, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return j
+}
+
+// start starts a run, with a state directory of its own if one is named.
+func (j *job) start(state string) *Process {
+	j.t.Helper()
+	args := []string{"run", "-c", j.config, "--json"}
+	if state != "" {
+		args = append(args, "--set", "state_dir="+filepath.Join(j.dir, state))
+	}
+	return Start(j.t, j.Env, args...)
+}
+
+// records is the sequence of the last log record; 0 before there is a table.
+func (j *job) records() int {
+	j.t.Helper()
+	entries, err := j.FS.List(path.Join(j.Root, layout.MetaDir, layout.LogDir))
+	if errors.Is(err, storage.ErrNotExist) {
+		return 0
+	}
+	if err != nil {
+		j.t.Fatal(err)
+	}
+	for _, e := range slices.Backward(entries) {
+		if seq, ok := layout.ParseLogFile(e.Name); ok {
+			return int(seq)
+		}
+	}
+	return 0
+}
+
+// log is what the table log says now.
+func (j *job) log() *ledger.State {
+	j.t.Helper()
+	st, err := ledger.Read(j.FS, j.Root)
+	if err != nil {
+		j.t.Fatal(err)
+	}
+	return st
+}
+
+// fsck proves that every row is there once.
+func (j *job) fsck() {
+	j.t.Helper()
+	Want(j.t, 0, j.Env, "fsck", "-c", j.config)
+}
+
+// files lists what a reader of **/*.parquet sees.
+func files(fs storage.FS, root string) (out []string, err error) {
+	err = storage.Walk(fs, root, func(name string, info storage.Info) error {
+		if info.Dir || !strings.HasSuffix(name, ".parquet") {
+			return nil
+		}
+		for _, part := range strings.Split(strings.TrimPrefix(name, root+"/"), "/") {
+			if layout.Hidden(part) {
+				return fmt.Errorf("%s is hidden and named .parquet", name)
+			}
+		}
+		out = append(out, name)
+		return nil
+	})
+	if errors.Is(err, storage.ErrNotExist) {
+		err = nil // nothing yet
+	}
+	return out, err
+}
+
+// readIDs is the column id of a file, read by a library that did not write it.
+func readIDs(fs storage.FS, name string) (ids []int64, err error) {
+	r, err := fs.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	f, err := parquet.OpenFile(r, r.Size())
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	leaf, ok := f.Schema().Lookup("id")
+	if !ok {
+		return nil, fmt.Errorf("%s has no column id", name)
+	}
+	values := make([]parquet.Value, 1024)
+	for _, g := range f.RowGroups() {
+		pages := g.ColumnChunks()[leaf.ColumnIndex].Pages()
+		for {
+			page, err := pages.ReadPage()
+			if err == io.EOF {
+				break
+			}
+			if err != nil {
+				return nil, errors.Join(fmt.Errorf("%s: %w", name, err), pages.Close())
+			}
+			for vr := page.Values(); ; {
+				n, err := vr.ReadValues(values)
+				for _, v := range values[:n] {
+					ids = append(ids, v.Int64())
+				}
+				if err == io.EOF {
+					break
+				}
+				if err != nil {
+					return nil, errors.Join(fmt.Errorf("%s: %w", name, err), pages.Close())
+				}
+			}
+			parquet.Release(page)
+		}
+		if err := pages.Close(); err != nil {
+			return nil, err
+		}
+	}
+	if int64(len(ids)) != f.NumRows() {
+		return nil, fmt.Errorf("%s: its footer says %d rows, it has %d", name, f.NumRows(), len(ids))
+	}
+	return ids, nil
+}
+
+// finished checks what holds after the end of the input: exactly the ids 0 to
+// rows-1 are visible, fsck agrees, nothing hidden is left, every partition is
+// marked and announced.
+func (j *job) finished(rows int) {
+	j.t.Helper()
+	names, err := files(j.FS, j.Root)
+	if err != nil {
+		j.t.Fatal(err)
+	}
+	var all []int64
+	for _, name := range names {
+		ids, err := readIDs(j.FS, name)
+		if err != nil {
+			j.t.Fatal(err)
+		}
+		all = append(all, ids...)
+	}
+	slices.Sort(all)
+	for i, id := range all {
+		if int64(i) != id {
+			j.t.Fatalf("%d ids are visible, want 0 to %d each once: at place %d is %d", len(all), rows-1, i, id)
+		}
+	}
+	if len(all) != rows {
+		j.t.Fatalf("%d ids are visible, want %d", len(all), rows)
+	}
+	j.fsck()
+	for _, p := range j.log().Partitions {
+		if p.Unannounced() {
+			j.t.Fatalf("partition %s has files that are not announced", p.Path)
+		}
+		if _, err := j.FS.Stat(path.Join(j.Root, p.Path, "_SUCCESS")); err != nil {
+			j.t.Fatal(err)
+		}
+	}
+	err = storage.Walk(j.FS, path.Join(j.Root, layout.MetaDir), func(name string, _ storage.Info) error {
+		if ext := path.Ext(name); ext == ".part" || ext == ".bundle" || ext == ".target" {
+			return fmt.Errorf("%s is left", name)
+		}
+		return nil
+	})
+	if err != nil {
+		j.t.Fatal(err)
+	}
+}

@@ -44,6 +44,7 @@ var sideways = map[string][]string{
 	"ledger":                  {"internal/kv"},
 	"metastore/metastoretest": {"metastore"},
 	"benchmarks/stages":       {"benchmarks/hotpath"},
+	"test/mainjob":            {"test/services"},
 	"benchmarks/guard":        {"benchmarks/hotpath"},
 	"test/services/cmd":       {"test/services"},
 }

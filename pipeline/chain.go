@@ -53,6 +53,7 @@ type chain struct {
 	staged     atomic.Int64 // bytes of parts in flight
 	eased      chan struct{}
 	onPos      func(map[string]string)
+	turns      turns
 
 	newPartitions int // limits.new_partitions_per_checkpoint
 }
@@ -60,6 +61,15 @@ type chain struct {
 // checkpoint makes everything the lanes took so far durable (P1). ended says
 // that the input is over; complete that this ends every trigger.
 func (c *chain) checkpoint(ctx context.Context, ended, complete bool) error {
+	c.turns.begin()
+	err := c.cutAndAppend(ctx, ended, complete)
+	if err == nil {
+		c.turns.complete()
+	}
+	return err
+}
+
+func (c *chain) cutAndAppend(ctx context.Context, ended, complete bool) error {
 	cuts, err := c.cut()
 	if err != nil {
 		return err

@@ -75,6 +75,21 @@ func (i *intake) observe(moved map[string]ledger.Source, outOfOrderness, now int
 	return i.track.Current(now)
 }
 
+// polled says that a source partition that is asked again and again has nothing
+// to read just now.
+func (i *intake) polled(name string, now int64) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.track.Polled(name, now)
+}
+
+// hold says that a source partition is not known to be caught up.
+func (i *intake) hold(name string) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.track.Hold(name)
+}
+
 // caughtUp says that a source partition has nothing to read at present.
 func (i *intake) caughtUp(name string, now int64) {
 	i.mu.Lock()

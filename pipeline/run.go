@@ -122,7 +122,8 @@ func (p *Pipeline) readSplit(ctx context.Context, src source.Source, s source.Sp
 		if b.Record != nil {
 			b.Record.Release()
 		}
-		p.count(out, b.Count, b.Bytes, b.UnknownKeys)
+		p.Stats.RowsSkipped.Add(int64(len(b.Skipped)))
+		p.count(out, b.Count-b.Gaps, b.Bytes, b.UnknownKeys)
 		if err != nil {
 			return p.c.judge(err)
 		}

@@ -11,6 +11,7 @@ type Stats struct {
 	RowsDead       atomic.Int64
 	RowsDropped    atomic.Int64
 	RowsLate       atomic.Int64
+	RowsSkipped    atomic.Int64 // passed over by a rule of the source: tombstones
 	UnknownKeys    atomic.Int64
 	PartFiles      atomic.Int64
 	PublishedFiles atomic.Int64

@@ -16,6 +16,9 @@ type Batch struct {
 	Rows []int64
 	// FirstRow and Count are the row numbers this batch consumed.
 	FirstRow, Count int64
+	// Gaps is how many of them no record has: offsets of control markers, of
+	// aborted transactions, of what compaction has removed.
+	Gaps int64
 	// Skipped lists row numbers the source's rules passed over (tombstones).
 	Skipped []int64
 	// Bad lists the records that could not be decoded.

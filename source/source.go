@@ -72,6 +72,9 @@ type Options struct {
 	BadBudget *atomic.Int64
 }
 
+// WithDefaults is o with defaults in place of zeros.
+func (o Options) WithDefaults() Options { return o.withDefaults() }
+
 func (o Options) withDefaults() Options {
 	if o.Format == "" {
 		o.Format = FormatJSON

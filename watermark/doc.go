@@ -19,10 +19,14 @@
 //     has seen nothing, is not idle and hence holds Current where it is.
 //   - T4: only CaughtUp and then idle_timeout without a record make a source
 //     partition idle: one that fails, waits or moves holds Current.
+//     One that is polled (Polled) is idle only as of its last empty answer, and
+//     only while such answers keep coming: when they stop, for whatever reason,
+//     it holds Current again.
 //   - T5: an event later than now + max_future never advances anything.
 //   - T6: when all have ended, Current is the largest of their watermarks, so
 //     that a bounded run does not stop at its slowest file; when all that have
-//     not ended are idle, it is the wall clock less out_of_orderness and
+//     not ended are idle, it is the wall clock (of polled ones: that of
+//     the earliest of their last empty answers) less out_of_orderness and
 //     idle_timeout.
 //
 // After a restart Current starts from the checkpoint (Restore), and each

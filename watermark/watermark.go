@@ -27,6 +27,8 @@ type source struct {
 	caughtUp  bool  // since caughtUpAt
 	idle      bool  // said so by its owner; no timeout
 	since     int64 // when it caught up
+	polled    bool  // it is asked again and again
+	seen      int64 // when it last answered that it is caught up
 }
 
 // New makes a Tracker that owns nothing.
@@ -90,6 +92,27 @@ func (t *Tracker) CaughtUp(name string, now int64) {
 	s.caughtUp, s.since = true, now
 }
 
+// fresh is how long an empty answer of a polled source partition counts:
+// longer than it takes until the next one, shorter than it takes to notice that
+// none will come.
+const fresh = 3_000_000
+
+// Polled is CaughtUp of a source partition that is asked again and again, and
+// answers again and again that it is at its end.
+func (t *Tracker) Polled(name string, now int64) {
+	s := t.sources[name]
+	if s == nil || !s.opened {
+		return
+	}
+	if s.polled && now-s.seen > fresh {
+		s.caughtUp = false // nobody knows what was meanwhile
+	}
+	if !s.caughtUp {
+		s.caughtUp, s.since = true, now
+	}
+	s.polled, s.seen = true, now
+}
+
 // Hold says that a source partition is not known to be caught up: its fetch
 // failed, it is paused, it moves (T4).
 func (t *Tracker) Hold(name string) {
@@ -127,13 +150,16 @@ func (t *Tracker) Of(name string) int64 {
 // time now (microseconds).
 func (t *Tracker) Current(now int64) int64 {
 	const none = math.MaxInt64
-	active, ended, idle := int64(none), int64(NoWatermark), false
+	active, ended, idle, at := int64(none), int64(NoWatermark), false, now
 	for _, s := range t.sources { // minimum, maximum and or: order does not matter
 		switch {
 		case s.ended:
 			ended = max(ended, s.watermark)
 		case t.isIdle(s, now):
 			idle = true
+			if s.polled {
+				at = min(at, s.seen)
+			}
 		default:
 			active = min(active, s.watermark)
 		}
@@ -143,13 +169,16 @@ func (t *Tracker) Current(now int64) int64 {
 	case active != none:
 		w = active // T2, T3
 	case idle:
-		w = less(less(now, t.o.OutOfOrderness), t.o.IdleTimeout)
+		w = less(less(at, t.o.OutOfOrderness), t.o.IdleTimeout)
 	}
 	t.current = max(t.current, w) // T1
 	return t.current
 }
 
 func (t *Tracker) isIdle(s *source, now int64) bool {
+	if s.polled {
+		return s.caughtUp && t.o.IdleTimeout > 0 && s.seen-s.since >= t.o.IdleTimeout && now-s.seen <= fresh
+	}
 	return s.idle || s.caughtUp && t.o.IdleTimeout > 0 && now-s.since >= t.o.IdleTimeout
 }
 

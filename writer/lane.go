@@ -85,6 +85,14 @@ func (l *Lane) Adopt(name string, s ledger.Source) {
 	l.sources[name] = st
 }
 
+// Disown gives a source partition up, after a cut that has all that was written
+// of it.
+func (l *Lane) Disown(name string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.sources, name)
+}
+
 // Source is the working state of a source partition that was adopted.
 func (l *Lane) Source(name string) (ledger.Source, bool) {
 	l.mu.Lock()

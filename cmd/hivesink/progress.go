@@ -9,7 +9,6 @@ import (
 	"golang.org/x/term"
 
 	"github.com/hivesink/hivesink/pipeline"
-	"github.com/hivesink/hivesink/source"
 )
 
 // Progress is redrawn on a terminal, printed as a line now and then elsewhere.
@@ -19,7 +18,7 @@ const (
 )
 
 // showProgress reports how a run goes until the returned function is called.
-func showProgress(w io.Writer, p *pipeline.Pipeline, src source.Source) (stop func()) {
+func showProgress(w io.Writer, p *pipeline.Pipeline, src *input) (stop func()) {
 	tty := false
 	if f, ok := w.(*os.File); ok {
 		tty = term.IsTerminal(int(f.Fd()))

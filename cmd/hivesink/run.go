@@ -11,9 +11,7 @@ import (
 
 	"github.com/hivesink/hivesink"
 	"github.com/hivesink/hivesink/config"
-	"github.com/hivesink/hivesink/internal/fault"
 	"github.com/hivesink/hivesink/pipeline"
-	"github.com/hivesink/hivesink/source"
 )
 
 var runCommand = command{
@@ -43,6 +41,7 @@ type summary struct {
 	Partitions    int64   `json:"partitions"`      // announced, in the catalogue now
 	Announcements int64   `json:"announcements"`   // of this run
 	Checkpoints   int64   `json:"checkpoints"`     // of this run
+	RowsSkipped   int64   `json:"rows_skipped"`    // of this run: tombstones
 	Seconds       float64 `json:"seconds"`
 	Stopped       bool    `json:"stopped"` // ended by a signal, not by the end of input
 }
@@ -59,15 +58,16 @@ func run(ctx context.Context, a *app) error {
 	if err := cfg.CheckBuild(); err != nil {
 		return err
 	}
-	src, err := openSource(a, cfg)
-	if err != nil {
-		return err
-	}
 	level := slog.LevelWarn
 	if v, _ := a.flags.GetBool("verbose"); v {
 		level = slog.LevelInfo
 	}
 	log := slog.New(slog.NewTextHandler(a.err, &slog.HandlerOptions{Level: level}))
+	in, err := openSource(a, cfg, log)
+	if err != nil {
+		return err
+	}
+	defer in.close()
 	tuneMemory(cfg)
 	// Opening is short, and half an opening is no clean stop: a signal that
 	// comes meanwhile ends the run right after it.
@@ -76,8 +76,8 @@ func run(ctx context.Context, a *app) error {
 	if err != nil {
 		return err
 	}
-	stop := showProgress(a.err, p, src)
-	err = p.Run(ctx, src)
+	stop := showProgress(a.err, p, in)
+	err = in.read(ctx, p)
 	stop()
 	var totals pipeline.Totals
 	if err == nil {
@@ -96,7 +96,7 @@ func summarise(p *pipeline.Pipeline, t pipeline.Totals, started time.Time, stopp
 	s := &p.Stats
 	return summary{
 		RowsRead: s.RowsRead.Load(), RowsVisible: t.RowsVisible, RowsPublished: s.PublishedRows.Load(),
-		RowsBad: s.RowsBad.Load(), RowsLate: s.RowsLate.Load(), RowsDropped: s.RowsDropped.Load(),
+		RowsBad: s.RowsBad.Load(), RowsLate: s.RowsLate.Load(), RowsDropped: s.RowsDropped.Load(), RowsSkipped: s.RowsSkipped.Load(),
 		BytesRead: s.BytesRead.Load(), UnknownKeys: s.UnknownKeys.Load(), PartFiles: s.PartFiles.Load(),
 		FilesWritten: s.PublishedFiles.Load(), VisibleFiles: t.VisibleFiles, Partitions: t.Partitions,
 		Announcements: s.Announced.Load(), Checkpoints: s.Checkpoints.Load(),
@@ -122,33 +122,6 @@ func printSummary(a *app, s summary) error {
 		fmt.Fprintf(a.out, "  unknown keys    %d (no column of that name)\n", s.UnknownKeys)
 	}
 	return nil
-}
-
-// openSource makes the source that the configuration names.
-func openSource(a *app, cfg *config.Config) (source.Source, error) {
-	schema, err := pipeline.Schema(cfg)
-	if err != nil {
-		return nil, fault.Wrap(fault.Config, "", err)
-	}
-	o, err := pipeline.SourceOptions(cfg, schema)
-	if err != nil {
-		return nil, err
-	}
-	s := cfg.Source
-	resume, _ := a.flags.GetBool("resume")
-	if resume && s.Stdin == nil {
-		return nil, errUsage{fmt.Errorf("--resume is for source stdin; other sources always go on where they stopped")}
-	}
-	switch {
-	case s.Kafka != nil:
-		return nil, fault.New(fault.Config, "use source.files, source.stdin or source.datagen", "source.kafka is not in this build")
-	case s.Files != nil:
-		return source.NewFiles(s.Files.Paths, o)
-	case s.Stdin != nil:
-		return source.NewStdin(a.in, o, resume)
-	default:
-		return source.NewDatagen(pipeline.DatagenOptions(cfg), o)
-	}
 }
 
 // warnIgnored names the options that are valid and have no effect in this

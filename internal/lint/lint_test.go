@@ -22,7 +22,7 @@ var levels = map[string]int{
 	"record": 1, "storage": 1, "storage/localfs": 1, "storage/memfs": 1, "storage/hdfsfs": 1, "storage/spool": 1, "storage/faultfs": 1, "storage/storagetest": 1, "config": 1,
 	"format": 2, "format/text": 2, "format/json": 2, "format/csv": 2, "format/parquet": 2, "ledger": 2, "internal/kv": 2, "internal/place": 2,
 	"writer": 3, "coordinator": 3, "compactor": 3, "commit": 3,
-	"source": 4, "maintenance": 4, "metastore": 4, "metastore/metastoretest": 4, "audit": 4,
+	"source": 4, "source/kafka": 4, "maintenance": 4, "metastore": 4, "metastore/metastoretest": 4, "audit": 4,
 	"pipeline":     5,
 	"":             6,
 	"cmd/hivesink": 7, "benchmarks": 7,
@@ -43,6 +43,7 @@ var sideways = map[string][]string{
 	"format/parquet":          {"format"},
 	"ledger":                  {"internal/kv"},
 	"metastore/metastoretest": {"metastore"},
+	"source/kafka":            {"source"},
 	"benchmarks/stages":       {"benchmarks/hotpath"},
 	"test/mainjob":            {"test/services"},
 	"benchmarks/guard":        {"benchmarks/hotpath"},
@@ -60,11 +61,12 @@ var homes = map[string][]string{
 	"golang.org/x/term":                      {"cmd/hivesink"},
 	"golang.org/x/sys":                       {"storage/localfs", "internal/kv"},
 	"github.com/spaolacci/murmur3":           {"record"},
-	"github.com/klauspost/compress":          {"source", "format/parquet"},
+	"github.com/klauspost/compress":          {"source", "source/kafka", "format/parquet"},
 	"github.com/colinmarc/hdfs":              {"storage/hdfsfs"},
 	"google.golang.org/protobuf":             {"storage/hdfsfs"},
 	"github.com/jcmturner/gokrb5":            {"storage/hdfsfs"},
-	"github.com/twmb/franz-go":               {"source"},
+	"github.com/twmb/franz-go":               {"source/kafka"},
+	"github.com/pierrec/lz4":                 {"source/kafka"},
 }
 
 // pure packages decide and never do: no clock, goroutine, randomness, I/O.

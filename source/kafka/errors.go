@@ -1,0 +1,87 @@
+package kafka
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/hivesink/hivesink/internal/fault"
+)
+
+// refusal is an error that trying again does not mend, with the option that is
+// likely wrong; "" when trying again may.
+func refusal(err error) (option, hint string) {
+	var (
+		unknown x509.UnknownAuthorityError
+		name    x509.HostnameError
+		invalid x509.CertificateInvalidError
+		header  tls.RecordHeaderError
+		alert   tls.AlertError
+		first   *kgo.ErrFirstReadEOF
+	)
+	switch {
+	case errors.Is(err, kerr.SaslAuthenticationFailed):
+		return "source.kafka.sasl", "check username, password and mechanism"
+	case errors.Is(err, kerr.UnsupportedSaslMechanism):
+		return "source.kafka.sasl.mechanism", "the broker does not offer it"
+	case errors.As(err, &invalid) && invalid.Reason == x509.Expired:
+		return "source.kafka.tls", "renew the broker's certificate"
+	case errors.As(err, &unknown):
+		return "source.kafka.tls.ca", "name the file with the authority that signed the broker's certificate"
+	case errors.As(err, &name):
+		return "source.kafka.tls.server_name", "connect to a name in the broker's certificate, or name one of them here"
+	case errors.As(err, &invalid):
+		return "source.kafka.tls", ""
+	case errors.As(err, &header):
+		return "source.kafka.tls", "the port does not speak TLS: remove tls, or use the port that does"
+	case errors.As(err, &alert):
+		return "source.kafka.tls", "the broker refuses the certificate that is shown, or wants one: check cert and key"
+	case errors.As(err, &first):
+		return "source.kafka.tls", "the broker closed the connection at once, as one does that wants TLS or SASL: check tls and sasl, or use the port without"
+	case errors.Is(err, kerr.TopicAuthorizationFailed), errors.Is(err, kerr.ClusterAuthorizationFailed):
+		return "source.kafka.sasl.username", "grant the user READ and DESCRIBE on the topics"
+	case isSASL(err):
+		return "source.kafka.sasl", "check username, password and mechanism"
+	}
+	return "", ""
+}
+
+// isSASL knows what the client says when authentication fails on its side.
+func isSASL(err error) bool {
+	text := strings.ToLower(err.Error())
+	return strings.Contains(text, "sasl") || strings.Contains(text, "scram")
+}
+
+// startError is what ends a start: one error that names the option.
+func startError(broker string, err error) error {
+	if option, hint := refusal(err); option != "" {
+		return fault.Wrap(fault.Config, hint, fmt.Errorf("%s: broker %s: %w", option, broker, err))
+	}
+	hint := "is a broker listening there?"
+	var dns *net.DNSError
+	switch {
+	case errors.As(err, &dns):
+		hint = "no such host"
+	case errors.Is(err, context.DeadlineExceeded), isTimeout(err):
+		hint = "it does not answer; is there a firewall?"
+	}
+	return fault.Wrap(fault.Config, hint, fmt.Errorf("source.kafka.brokers: %s: %w", broker, err))
+}
+
+func isTimeout(err error) bool {
+	var n net.Error
+	return errors.As(err, &n) && n.Timeout()
+}
+
+// isFatal says whether an error of a partition's fetch ends the run.
+func isFatal(err error) bool {
+	return errors.Is(err, kerr.TopicAuthorizationFailed) || errors.Is(err, kerr.UnsupportedVersion) ||
+		errors.Is(err, kerr.UnsupportedForMessageFormat) || errors.Is(err, kerr.UnsupportedCompressionType)
+}

@@ -1,0 +1,325 @@
+package kafka
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/hivesink/hivesink/internal/fault"
+)
+
+// maxWait is how long a broker waits for something to fetch. An empty answer
+// says that a partition is caught up, so it is also how often that is known.
+const maxWait = 500 * time.Millisecond
+
+// Back-off of a broker that fails.
+const (
+	minBackoff = 100 * time.Millisecond
+	maxBackoff = 5 * time.Second
+)
+
+// fetch fetches from one broker, one request after the other, until the reader
+// is closed. It is joined by Close.
+func (r *reader) fetch(broker int32) {
+	var backoff time.Duration
+	rotate := 0
+	for {
+		asked, req := r.ask(broker, rotate)
+		if asked == nil {
+			return
+		}
+		rotate++
+		resp, err := req.RequestWith(r.ctx, r.client.Broker(int(broker)))
+		if r.ctx.Err() != nil {
+			return
+		}
+		if err != nil {
+			r.taking(func() {})
+			backoff = min(maxBackoff, max(minBackoff, 2*backoff))
+			r.s.log.Warn("fetching from a broker failed; trying again", "broker", broker, "in", backoff, "error", err)
+			r.hold(asked)
+			r.lookUpSoon()
+			if sleep(r.ctx, backoff) != nil {
+				return
+			}
+			continue
+		}
+		if backoff > 0 {
+			r.s.log.Warn("fetching from a broker works again", "broker", broker)
+			backoff = 0
+		}
+		if err := r.answer(asked, resp); err != nil {
+			r.fail(err)
+			return
+		}
+	}
+}
+
+// ask chooses what to fetch from a broker, and waits until there is something
+// and memory for it (K4). nil: the reader is closed.
+func (r *reader) ask(broker int32, rotate int) (map[key]*partition, *kmsg.FetchRequest) {
+	for {
+		r.mu.Lock()
+		changed := r.changed
+		var wake <-chan time.Time
+		var list []*partition
+		if r.buffered+r.inflight+int64(r.fetchBytes) <= r.budget || r.buffered+r.inflight == 0 {
+			list, wake = r.due(broker)
+		}
+		if len(list) > 0 {
+			r.inflight += int64(r.fetchBytes)
+			defer r.mu.Unlock()
+			return r.request(list, rotate)
+		}
+		r.mu.Unlock()
+		select {
+		case <-changed:
+		case <-wake:
+		case <-r.ctx.Done():
+			return nil, nil
+		}
+	}
+}
+
+// maxPending is how many fetches of one partition may wait to be taken: one
+// that is decoded and one behind it.
+const maxPending = 2
+
+// due are the partitions of a broker to fetch now. The caller has the lock.
+func (r *reader) due(broker int32) (list []*partition, wake <-chan time.Time) {
+	now := time.Now()
+	var soonest time.Duration
+	for _, p := range r.parts {
+		if p.leader != broker || p.ended || p.stuck || p.pending >= maxPending {
+			continue
+		}
+		if d := p.wait.Sub(now); d > 0 {
+			if soonest == 0 || d < soonest {
+				soonest = d
+			}
+			continue
+		}
+		list = append(list, p)
+	}
+	if soonest > 0 {
+		wake = time.After(soonest)
+	}
+	return list, wake
+}
+
+type key struct {
+	topic     [16]byte
+	name      string
+	partition int32
+}
+
+// request asks for partitions. Topics go by their id: what was deleted and made
+// again is never read for what it was (K5).
+func (r *reader) request(list []*partition, rotate int) (map[key]*partition, *kmsg.FetchRequest) {
+	sortParts(list)
+	// Whoever comes first gets the room there is: they take turns.
+	rotate %= len(list)
+	list = append(list[rotate:len(list):len(list)], list[:rotate]...)
+	req := kmsg.NewPtrFetchRequest()
+	req.MaxWaitMillis, req.MinBytes, req.MaxBytes, req.IsolationLevel = int32(maxWait.Milliseconds()), 1, r.fetchBytes, 1
+	asked := make(map[key]*partition, len(list))
+	at := make(map[string]int)
+	for _, p := range list {
+		i, ok := at[p.topic]
+		if !ok {
+			t := kmsg.NewFetchRequestTopic()
+			t.Topic, t.TopicID = p.topic, p.topicID
+			i = len(req.Topics)
+			at[p.topic] = i
+			req.Topics = append(req.Topics, t)
+		}
+		q := kmsg.NewFetchRequestTopicPartition()
+		q.Partition, q.FetchOffset, q.CurrentLeaderEpoch, q.LastFetchedEpoch = p.partition, p.next, p.lepoch, p.epoch
+		q.PartitionMaxBytes = min(maxPartitionBytes, r.fetchBytes)
+		req.Topics[i].Partitions = append(req.Topics[i].Partitions, q)
+		asked[key{p.topicID, "", p.partition}] = p
+		asked[key{[16]byte{}, p.topic, p.partition}] = p
+	}
+	return asked, req
+}
+
+// hold says of all that were asked for that nobody knows whether they are
+// caught up.
+func (r *reader) hold(asked map[key]*partition) {
+	for _, p := range asked {
+		r.w.Hold(p.id)
+	}
+}
+
+// taking gives back what a fetch had reserved.
+func (r *reader) taking(f func()) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.inflight -= int64(r.fetchBytes)
+	f()
+	r.signal()
+}
+
+// answer takes an answer apart.
+func (r *reader) answer(asked map[key]*partition, resp *kmsg.FetchResponse) (err error) {
+	if e := kerr.ErrorForCode(resp.ErrorCode); e != nil {
+		r.taking(func() {})
+		r.hold(asked)
+		r.lookUpSoon()
+		if isFatal(e) {
+			return r.fatal("fetch", e)
+		}
+		r.s.log.Warn("fetching from a broker failed; trying again", "error", e)
+		return sleepQuietly(r.ctx)
+	}
+	r.taking(func() {
+		for i := range resp.Topics {
+			t := &resp.Topics[i]
+			for j := range t.Partitions {
+				q := &t.Partitions[j]
+				k := key{t.TopicID, "", q.Partition}
+				if t.TopicID == ([16]byte{}) {
+					k = key{[16]byte{}, t.Topic, q.Partition}
+				}
+				p := asked[k]
+				if p == nil || p.removed.Load() {
+					continue
+				}
+				if e := r.partition(p, q); e != nil && err == nil {
+					err = e
+				}
+			}
+		}
+	})
+	return err
+}
+
+func sleepQuietly(ctx context.Context) error {
+	sleep(ctx, minBackoff) //nolint:errcheck // the caller looks at ctx
+	return nil
+}
+
+// partition takes what was fetched of one partition. The caller has the lock.
+func (r *reader) partition(p *partition, q *kmsg.FetchResponseTopicPartition) error {
+	if e := kerr.ErrorForCode(q.ErrorCode); e != nil {
+		return r.refused(p, q, e)
+	}
+	if q.DivergingEpoch.EndOffset >= 0 && q.DivergingEpoch.Epoch >= 0 {
+		return fault.New(fault.Halt, "the table has messages that the topic lost: check the cluster (unclean leader election?); to go on, use another pipeline with source.kafka.start",
+			"%s was cut back to offset %d (leader epoch %d), but was read to offset %d (leader epoch %d)", p.name(), q.DivergingEpoch.EndOffset, q.DivergingEpoch.Epoch, p.next, p.epoch)
+	}
+	whole, next, epoch, err := scan(q.RecordBatches, p.next)
+	if err != nil && whole == 0 {
+		return r.damaged(p, err)
+	}
+	p.strikes = 0
+	if whole == 0 {
+		r.empty(p, q)
+		return nil
+	}
+	f := &fetched{p: p, from: p.next, next: next, epoch: epoch, batches: q.RecordBatches[:whole], aborted: q.AbortedTransactions, size: int64(len(q.RecordBatches))}
+	if epoch < 0 {
+		f.epoch = p.epoch
+	}
+	p.next, p.epoch = f.next, f.epoch
+	if r.atEnd(p) {
+		f.end, p.ended = true, true
+	}
+	p.pending++
+	r.buffered += f.size
+	r.queue = append(r.queue, f)
+	r.w.Hold(p.id)
+	return nil
+}
+
+// empty takes an answer without messages: at the end of what can be read, the
+// partition is caught up.
+func (r *reader) empty(p *partition, q *kmsg.FetchResponseTopicPartition) {
+	readable := q.LastStableOffset
+	if readable < 0 {
+		readable = q.HighWatermark
+	}
+	if r.atEnd(p) {
+		p.ended = true
+		p.pending++
+		r.queue = append(r.queue, &fetched{p: p, from: p.next, next: p.next, epoch: p.epoch, end: true})
+		return
+	}
+	if p.pending == 0 && p.next >= readable {
+		r.w.CaughtUp(p.id)
+	}
+}
+
+// refused takes the error of one partition.
+func (r *reader) refused(p *partition, q *kmsg.FetchResponseTopicPartition, e error) error {
+	r.w.Hold(p.id)
+	p.wait = time.Now().Add(minBackoff)
+	switch {
+	case errors.Is(e, kerr.OffsetOutOfRange):
+		p.stuck = true
+		r.wg.Go(func() { r.findPlace(p) }) // joined by Close
+		return nil
+	case isFatal(e):
+		return r.fatal(p.name(), e)
+	case isStale(e):
+		p.leader = -1
+	default:
+		p.wait = time.Now().Add(time.Second)
+	}
+	r.s.log.Warn("fetching a partition failed; trying again", "partition", p.name(), "offset", p.next, "error", e)
+	r.lookUpSoon()
+	return nil
+}
+
+// findPlace decides where a partition goes on whose next offset the cluster
+// does not have.
+func (r *reader) findPlace(p *partition) {
+	for {
+		o, err := r.s.askOffsets(r.ctx, []string{p.topic})
+		if err == nil {
+			var to int64
+			if to, err = r.s.outOfRange(p.split, p.next, at(o.first, p.split), at(o.last, p.split)); err != nil {
+				r.fail(err)
+				return
+			}
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			r.queue = append(r.queue, &fetched{p: p, from: p.next, next: to, epoch: -1, jump: true})
+			p.next, p.epoch, p.stuck = to, -1, false
+			p.pending++
+			r.signal()
+			return
+		}
+		r.s.log.Warn("asking for the offsets of a partition failed; trying again", "partition", p.name(), "error", err)
+		if sleep(r.ctx, time.Second) != nil {
+			return
+		}
+	}
+}
+
+func (r *reader) fatal(what string, e error) error {
+	hint := "check the brokers"
+	if errors.Is(e, kerr.TopicAuthorizationFailed) {
+		hint = "grant the user of source.kafka.sasl READ on the topic"
+	}
+	return fault.Wrap(fault.Halt, hint, fmt.Errorf("%s: %w", what, e))
+}
+
+// damaged counts fetches whose bytes are not as they were written.
+func (r *reader) damaged(p *partition, err error) error {
+	r.w.Hold(p.id)
+	if p.strikes++; p.strikes >= maxStrikes {
+		return fault.Wrap(fault.Halt, "check the broker's disk; to go on behind it, use another pipeline with source.kafka.start",
+			fmt.Errorf("%s at offset %d is damaged: %w", p.name(), p.next, err))
+	}
+	p.wait = time.Now().Add(time.Second)
+	r.s.log.Warn("a fetch is damaged; trying again", "partition", p.name(), "offset", p.next, "error", err)
+	return nil
+}
+
+// maxStrikes is how often damage is fetched before it is believed.
+const maxStrikes = 3

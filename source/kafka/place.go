@@ -1,0 +1,250 @@
+package kafka
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/hivesink/hivesink/config"
+	"github.com/hivesink/hivesink/internal/fault"
+	"github.com/hivesink/hivesink/ledger"
+	"github.com/hivesink/hivesink/source"
+)
+
+// split is what is known of a partition beside its position.
+type split struct {
+	id        string
+	topic     string
+	partition int32
+	topicID   kadm.TopicID
+	start     int64        // where it begins when it has no position
+	moved     int64        // where it goes on instead of its position, by source.kafka.offset_out_of_range; -1
+	end       atomic.Int64 // it ends before this offset; noEnd
+}
+
+const noEnd = -1
+
+// name is a partition for people.
+func (s *split) name() string { return fmt.Sprintf("topic %s partition %d", s.topic, s.partition) }
+
+func newPing() kmsg.Request { return kmsg.NewPtrMetadataRequest() }
+
+// offsets are what a cluster says of partitions.
+type offsets struct {
+	first, last, from, to kadm.ListedOffsets
+}
+
+// place finds out where the partitions of topics begin and end, and makes
+// splits of them (K6).
+func (s *Source) place(ctx context.Context, topics kadm.TopicDetails, known map[string]ledger.Source) ([]source.Split, error) {
+	if len(topics) == 0 {
+		return nil, nil
+	}
+	o, err := s.offsets(ctx, topics)
+	if err != nil {
+		return nil, s.startFailed(ctx, err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	seen := make(map[string]bool) // topics that were read before
+	for id := range known {
+		if topic, _, ok := parseSplitID(id); ok {
+			seen[topic] = true
+		}
+	}
+	var out []source.Split
+	for _, name := range slices.Sorted(maps.Keys(topics)) {
+		t := topics[name]
+		_, reading := s.topics[name]
+		for _, n := range slices.Sorted(maps.Keys(t.Partitions)) {
+			id := splitID(name, n)
+			if s.splits[id] != nil {
+				continue
+			}
+			sp := &split{id: id, topic: name, partition: n, topicID: t.ID, moved: -1}
+			if err := s.bounds(sp, o, known[id], seen[name] || reading || known == nil); err != nil {
+				return nil, err
+			}
+			s.splits[id] = sp
+			out = append(out, source.Split{ID: id, Name: sp.name()})
+		}
+		s.topics[name] = t.ID
+	}
+	return out, nil
+}
+
+// bounds sets where a split starts and ends. added says that the partition was
+// added to a topic that is read: it starts at its first message, wherever the
+// others started (KA-05).
+func (s *Source) bounds(sp *split, o *offsets, was ledger.Source, added bool) error {
+	first, last := at(o.first, sp), at(o.last, sp)
+	switch {
+	case s.start.Offsets != nil && !added:
+		n, ok := s.start.OffsetOf(sp.topic, sp.partition)
+		if !ok {
+			return fault.New(fault.Config, "name every partition, or one offset for all", "source.kafka.start: has no offset for %s", sp.name())
+		}
+		if n < first || n > last {
+			return fault.New(fault.Config, "", "source.kafka.start: %s has offsets %d to %d, not %d", sp.name(), first, last, n)
+		}
+		sp.start = n
+	case s.start.Earliest || added:
+		sp.start = first
+	case s.start.Latest:
+		sp.start = last
+	default:
+		sp.start = min(at(o.from, sp), last)
+	}
+	next := sp.start
+	if was.Position != "" {
+		p, err := parsePosition(sp.id, was.Position)
+		if err != nil {
+			return err
+		}
+		if next = p.Offset; next < first || next > last && next > at(o.to, sp) {
+			if sp.moved, err = s.outOfRange(sp, next, first, last); err != nil {
+				return err
+			}
+			next = sp.moved
+		}
+	}
+	sp.end.Store(noEnd)
+	switch {
+	case !s.Bounded():
+	case s.until.Offsets != nil:
+		n, ok := s.until.OffsetOf(sp.topic, sp.partition)
+		if !ok {
+			return fault.New(fault.Config, "name every partition, or one offset for all", "source.kafka.until: has no offset for %s", sp.name())
+		}
+		sp.end.Store(n)
+	case s.until.Latest:
+		sp.end.Store(last)
+	case !s.until.Time.After(time.Now()):
+		sp.end.Store(min(at(o.to, sp), last))
+	}
+	if end := sp.end.Load(); end > next {
+		s.total += end - next
+	}
+	return nil
+}
+
+// outOfRange decides what to do about a position that the cluster does not
+// have (K7). It is never decided silently.
+func (s *Source) outOfRange(sp *split, next, first, last int64) (int64, error) {
+	what, to := fmt.Sprintf("offsets %d to %d are gone", next, first-1), first
+	if next > last {
+		what = fmt.Sprintf("its last offset is %d: it lost messages that were read", last-1)
+	}
+	switch s.c.OffsetOutOfRange {
+	case config.OutOfRangeEarliest:
+	case config.OutOfRangeLatest:
+		to = last
+	default:
+		return 0, fault.New(fault.Halt, "the messages in between cannot be read any more; to go on without them, set source.kafka.offset_out_of_range to earliest or latest for one run",
+			"%s: the next offset to read is %d, the first there is %d: %s", sp.name(), next, first, what)
+	}
+	s.log.Warn("messages are missing; going on by source.kafka.offset_out_of_range", "partition", sp.name(), "next", next, "first", first, "end", last, "going_on_at", to)
+	return to, nil
+}
+
+func at(l kadm.ListedOffsets, sp *split) int64 {
+	o, _ := l.Lookup(sp.topic, sp.partition)
+	return o.Offset
+}
+
+// offsets asks where the partitions of topics begin and end, until it is known
+// of all.
+func (s *Source) offsets(ctx context.Context, topics kadm.TopicDetails) (*offsets, error) {
+	names := slices.Sorted(maps.Keys(topics))
+	for {
+		o, err := s.askOffsets(ctx, names)
+		if err == nil {
+			return o, nil
+		}
+		if option, _ := refusal(err); option != "" || ctx.Err() != nil {
+			return nil, err
+		}
+		if serr := sleep(ctx, 200*time.Millisecond); serr != nil {
+			return nil, errors.Join(err, serr)
+		}
+	}
+}
+
+func (s *Source) askOffsets(ctx context.Context, names []string) (*offsets, error) {
+	o := &offsets{}
+	ask := func(to *kadm.ListedOffsets, from func(context.Context, ...string) (kadm.ListedOffsets, error)) error {
+		l, err := from(ctx, names...)
+		if err == nil {
+			err = l.Error()
+		}
+		*to = l
+		return err
+	}
+	after := func(t time.Time) func(context.Context, ...string) (kadm.ListedOffsets, error) {
+		return func(ctx context.Context, names ...string) (kadm.ListedOffsets, error) {
+			return s.admin.ListOffsetsAfterMilli(ctx, t.UnixMilli(), names...)
+		}
+	}
+	// The end is asked for last, so that it is not before the others.
+	err := ask(&o.first, s.admin.ListStartOffsets)
+	if err == nil && !s.start.Time.IsZero() {
+		err = ask(&o.from, after(s.start.Time))
+	}
+	if err == nil && !s.until.Time.IsZero() {
+		err = ask(&o.to, after(s.until.Time))
+	}
+	if err == nil {
+		err = ask(&o.last, s.admin.ListCommittedOffsets)
+	}
+	return o, err
+}
+
+// endAt waits for the time of source.kafka.until, when that was in the future
+// at the start, and sets the ends.
+func (s *Source) endAt(ctx context.Context) error {
+	if err := sleep(ctx, time.Until(s.until.Time)); err != nil {
+		return err
+	}
+	for {
+		s.mu.Lock()
+		names := slices.Sorted(maps.Keys(s.topics))
+		s.mu.Unlock()
+		o, err := s.askOffsets(ctx, names)
+		if err == nil {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			for _, sp := range s.splits {
+				sp.end.Store(min(at(o.to, sp), at(o.last, sp)))
+			}
+			return nil
+		}
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		s.log.Warn("asking for the end of the partitions failed; trying again", "error", err)
+		if err := sleep(ctx, time.Second); err != nil {
+			return err
+		}
+	}
+}
+
+// isStale says whether an error of a partition means that its leader is to be
+// looked up again.
+func isStale(err error) bool {
+	for _, e := range []error{kerr.NotLeaderForPartition, kerr.FencedLeaderEpoch, kerr.UnknownLeaderEpoch, kerr.LeaderNotAvailable,
+		kerr.ReplicaNotAvailable, kerr.KafkaStorageError, kerr.UnknownTopicOrPartition, kerr.UnknownTopicID, kerr.InconsistentTopicID,
+		kerr.OffsetNotAvailable, kerr.BrokerNotAvailable} {
+		if errors.Is(err, e) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,379 @@
+package kafka
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/hivesink/hivesink/config"
+	"github.com/hivesink/hivesink/internal/fault"
+	"github.com/hivesink/hivesink/ledger"
+	"github.com/hivesink/hivesink/source"
+)
+
+// Options are what a Kafka source needs.
+type Options struct {
+	source.Options
+	Config  *config.Kafka
+	Memory  int64 // of fetched messages, all readers together
+	Readers int
+	Log     *slog.Logger // nil: nothing is logged
+}
+
+// Source reads the topics of a cluster.
+type Source struct {
+	o       Options
+	c       *config.Kafka
+	pattern *regexp.Regexp
+	start   config.KafkaPlace
+	until   config.KafkaPlace
+	log     *slog.Logger
+	values  func() (*decoder, error)
+
+	client  *kgo.Client
+	admin   *kadm.Client
+	cluster string
+
+	mu     sync.Mutex
+	topics map[string]kadm.TopicID // being read
+	splits map[string]*split
+	lost   map[string]int // how often in a row a topic was not there
+	total  int64
+	read   atomic.Int64
+	group  *group
+}
+
+var _ source.Live = (*Source)(nil)
+
+// New makes a source; it connects with Splits.
+func New(o Options) (*Source, error) {
+	o.Options = o.Options.WithDefaults()
+	s := &Source{o: o, c: o.Config, log: o.Log, topics: make(map[string]kadm.TopicID), splits: make(map[string]*split), lost: make(map[string]int)}
+	if s.log == nil {
+		s.log = slog.New(slog.DiscardHandler)
+	}
+	var err error
+	if s.c.TopicPattern != "" {
+		if s.pattern, err = regexp.Compile("^(?:" + s.c.TopicPattern + ")$"); err != nil {
+			return nil, fault.Wrap(fault.Config, "", fmt.Errorf("source.kafka.topic_pattern: %w", err))
+		}
+	}
+	if s.start, err = config.ParseKafkaPlace(s.c.Start); err != nil {
+		return nil, fault.Wrap(fault.Config, "", fmt.Errorf("source.kafka.start: %w", err))
+	}
+	if s.c.Until != "" {
+		if s.until, err = config.ParseKafkaPlace(s.c.Until); err != nil {
+			return nil, fault.Wrap(fault.Config, "", fmt.Errorf("source.kafka.until: %w", err))
+		}
+	}
+	s.values, err = s.decoders()
+	if err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// Bounded implements source.Live.
+func (s *Source) Bounded() bool { return s.c.Until != "" }
+
+// Splits implements source.Live.
+func (s *Source) Splits(ctx context.Context, known map[string]ledger.Source) ([]source.Split, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, s.c.StartTimeout.Std(), errStartTimeout)
+	defer cancel()
+	if err := s.connect(ctx); err != nil {
+		return nil, err
+	}
+	md, err := s.metadata(ctx)
+	if err != nil {
+		return nil, err
+	}
+	s.cluster = md.Cluster
+	if err := s.identify(md, known); err != nil {
+		return nil, err
+	}
+	list, err := s.place(ctx, md.Topics, known)
+	if err != nil {
+		return nil, err
+	}
+	if s.c.Group != "" {
+		s.group = newGroup(s)
+		s.group.report(ctx)
+	}
+	return list, nil
+}
+
+var errStartTimeout = errors.New("source.kafka.start_timeout is over")
+
+// connect makes the client and finds a broker that answers. Every address that
+// does not is in the error.
+func (s *Source) connect(ctx context.Context) error {
+	opts, err := clientOptions(s.c)
+	if err != nil {
+		return err
+	}
+	if err := probe(ctx, s.c, opts); err != nil {
+		return err
+	}
+	if s.client, err = kgo.NewClient(opts...); err != nil {
+		return fault.Wrap(fault.Config, "", fmt.Errorf("source.kafka: %w", err))
+	}
+	s.admin = kadm.NewClient(s.client)
+	return nil
+}
+
+// probe asks the addresses one after the other until one answers. What cannot
+// be mended by waiting ends it at once.
+func probe(ctx context.Context, c *config.Kafka, opts []kgo.Opt) error {
+	client, err := kgo.NewClient(append(slices.Clone(opts), kgo.RequestRetries(0))...)
+	if err != nil {
+		return fault.Wrap(fault.Config, "", fmt.Errorf("source.kafka: %w", err))
+	}
+	defer client.Close()
+	for wait := 100 * time.Millisecond; ; wait = min(2*wait, 2*time.Second) {
+		var errs []error
+		for i, b := range client.SeedBrokers() {
+			_, err := b.Request(ctx, newPing())
+			if err == nil {
+				return nil
+			}
+			errs = append(errs, startError(c.Brokers[i], err))
+			if option, _ := refusal(err); option != "" {
+				return errs[i]
+			}
+		}
+		t := time.NewTimer(wait)
+		select {
+		case <-t.C:
+		case <-ctx.Done():
+			t.Stop()
+			if context.Cause(ctx) != errStartTimeout {
+				return ctx.Err()
+			}
+			return errors.Join(errs...)
+		}
+	}
+}
+
+// metadata asks for the topics to read.
+func (s *Source) metadata(ctx context.Context) (kadm.Metadata, error) {
+	for {
+		md, err := s.admin.Metadata(ctx, s.c.Topics...)
+		if err == nil {
+			maps.DeleteFunc(md.Topics, func(name string, _ kadm.TopicDetail) bool {
+				return s.pattern != nil && (strings.HasPrefix(name, "__") || !s.pattern.MatchString(name))
+			})
+			var again bool
+			if again, err = s.complete(md); err == nil && !again {
+				return md, nil
+			}
+		}
+		if err != nil && (ctx.Err() != nil || fault.ClassOf(err) == fault.Config && err != nil && isOurs(err)) {
+			return md, s.startFailed(ctx, err)
+		}
+		if serr := sleep(ctx, 200*time.Millisecond); serr != nil {
+			return md, s.startFailed(ctx, errors.Join(err, serr))
+		}
+	}
+}
+
+func isOurs(err error) bool {
+	var f *fault.Error
+	return errors.As(err, &f)
+}
+
+// startFailed is the error of a start that got as far as a broker.
+func (s *Source) startFailed(ctx context.Context, err error) error {
+	if isOurs(err) {
+		return err
+	}
+	if option, hint := refusal(err); option != "" {
+		return fault.Wrap(fault.Config, hint, fmt.Errorf("%s: %w", option, err))
+	}
+	if context.Cause(ctx) == errStartTimeout {
+		return fault.Wrap(fault.Retry, "a broker answers, but those it names do not all: are its advertised addresses reachable from here?",
+			fmt.Errorf("source.kafka.brokers: %w", err))
+	}
+	return err
+}
+
+// complete checks that every topic is there with all its partitions; again
+// says that a leader is being elected.
+func (s *Source) complete(md kadm.Metadata) (again bool, err error) {
+	for _, name := range slices.Sorted(maps.Keys(md.Topics)) {
+		t := md.Topics[name]
+		switch {
+		case errors.Is(t.Err, kerr.UnknownTopicOrPartition):
+			return false, fault.New(fault.Config, "create it, or mend the name", "source.kafka.topics: the cluster has no topic %q", name)
+		case errors.Is(t.Err, kerr.TopicAuthorizationFailed):
+			return false, fault.New(fault.Config, "grant the user READ and DESCRIBE on it", "source.kafka.topics: topic %q: %w", name, t.Err)
+		case errors.Is(t.Err, kerr.InvalidTopicException):
+			return false, fault.New(fault.Config, "", "source.kafka.topics: %q: %w", name, t.Err)
+		case t.Err != nil:
+			again = true
+		}
+		for _, p := range t.Partitions {
+			again = again || p.Leader < 0
+		}
+	}
+	if s.pattern != nil && len(md.Topics) == 0 {
+		s.log.Warn("no topic matches source.kafka.topic_pattern yet", "pattern", s.c.TopicPattern)
+	}
+	return again, nil
+}
+
+// identify halts when the cluster or a topic is not the one that was read
+// before (K5).
+func (s *Source) identify(md kadm.Metadata, known map[string]ledger.Source) error {
+	for _, id := range slices.Sorted(maps.Keys(known)) {
+		topic, _, ok := parseSplitID(id)
+		if !ok || known[id].Position == "" {
+			continue
+		}
+		t, read := md.Topics[topic]
+		if !read {
+			continue
+		}
+		p, err := parsePosition(id, known[id].Position)
+		if err != nil {
+			return err
+		}
+		if p.Cluster != "" && md.Cluster != "" && p.Cluster != md.Cluster {
+			return fault.New(fault.Halt, "connect to the old cluster, or use another pipeline and table",
+				"source.kafka.brokers: the cluster has id %s, the table was written from cluster %s", md.Cluster, p.Cluster)
+		}
+		if p.Topic != "" && p.Topic != topicID(t.ID) {
+			return recreated(topic, p.Topic, topicID(t.ID))
+		}
+	}
+	return nil
+}
+
+func recreated(topic, was, is string) error {
+	return fault.New(fault.Halt, "its offsets mean other messages now: read it with another pipeline into another table, or put the old topic back",
+		"topic %s was deleted and made again: the table was written from the topic with id %s, the cluster has %s", topic, was, is)
+}
+
+func topicID(id kadm.TopicID) string {
+	if id == (kadm.TopicID{}) {
+		return "" // the brokers are older than 2.8
+	}
+	return base64.RawURLEncoding.EncodeToString(id[:]) // as Kafka's own tools print it
+}
+
+// Grown implements source.Live.
+func (s *Source) Grown(ctx context.Context) ([]source.Split, error) {
+	if !s.until.Time.IsZero() && s.until.Time.After(time.Now()) {
+		if err := s.endAt(ctx); err != nil {
+			return nil, err
+		}
+	}
+	for {
+		if err := sleep(ctx, s.c.Discover.Std()); err != nil {
+			return nil, err
+		}
+		md, err := s.admin.Metadata(ctx, s.c.Topics...)
+		if err != nil {
+			if ctx.Err() != nil {
+				return nil, ctx.Err()
+			}
+			s.log.Warn("looking for new partitions failed; trying again", "error", err)
+			continue
+		}
+		grown, err := s.discover(ctx, md)
+		if err != nil || len(grown) > 0 {
+			return grown, err
+		}
+	}
+}
+
+// discover compares what there is with what is read.
+func (s *Source) discover(ctx context.Context, md kadm.Metadata) ([]source.Split, error) {
+	fresh := make(kadm.TopicDetails)
+	s.mu.Lock()
+	for name, was := range s.topics {
+		t, ok := md.Topics[name]
+		if !ok || errors.Is(t.Err, kerr.UnknownTopicOrPartition) {
+			if s.lost[name]++; s.lost[name] >= lostLooks {
+				s.mu.Unlock()
+				return nil, fault.New(fault.Halt, "take it out of source.kafka.topics if that was meant", "topic %s (id %s) was deleted while it was read", name, topicID(was))
+			}
+			continue
+		}
+		s.lost[name] = 0
+		if t.Err == nil && topicID(t.ID) != topicID(was) {
+			s.mu.Unlock()
+			return nil, recreated(name, topicID(was), topicID(t.ID))
+		}
+	}
+	for name, t := range md.Topics {
+		if t.Err != nil || s.pattern != nil && (strings.HasPrefix(name, "__") || !s.pattern.MatchString(name)) {
+			continue
+		}
+		for n := range t.Partitions {
+			if s.splits[splitID(name, n)] == nil {
+				fresh[name] = t
+			}
+		}
+	}
+	s.mu.Unlock()
+	if len(fresh) == 0 || s.Bounded() {
+		return nil, nil
+	}
+	return s.place(ctx, fresh, nil)
+}
+
+// lostLooks is how often in a row a topic must not be there to count as
+// deleted: brokers that start know nothing at first.
+const lostLooks = 3
+
+// Progress implements source.Live.
+func (s *Source) Progress() float64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.total <= 0 {
+		return 0
+	}
+	return min(1, float64(s.read.Load())/float64(s.total))
+}
+
+// Durable implements source.Live.
+func (s *Source) Durable(positions map[string]string) {
+	if s.group != nil {
+		s.group.offer(positions)
+	}
+}
+
+// Close implements source.Live.
+func (s *Source) Close() error {
+	if s.group != nil {
+		s.group.close()
+	}
+	if s.client != nil {
+		s.client.Close()
+	}
+	return nil
+}
+
+func sleep(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}

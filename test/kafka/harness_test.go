@@ -1,0 +1,320 @@
+//go:build integration
+
+// Package kafkatest reads topics of a real cluster with the real binary.
+package kafkatest
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/hivesink/hivesink/test/services"
+)
+
+var binary string
+
+func TestMain(m *testing.M) {
+	dir, err := os.MkdirTemp("", "hivesink")
+	if err != nil {
+		panic(err)
+	}
+	binary = filepath.Join(dir, "hivesink")
+	cmd := exec.Command("go", "build", "-o", binary, "github.com/hivesink/hivesink/cmd/hivesink")
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		panic(fmt.Sprintf("%v\n%s", err, out))
+	}
+	code := m.Run()
+	os.RemoveAll(dir)
+	os.Exit(code)
+}
+
+// world is a topic of a cluster and a pipeline that reads it.
+type world struct {
+	t       *testing.T
+	cluster services.Kafka
+	client  *kgo.Client // of the test: it produces and asks
+	admin   *kadm.Client
+	topic   string
+	dir     string
+	format  string
+	columns string
+	options []string // lines under source.kafka
+	source  []string // lines under source
+	extra   []string // lines of their own
+}
+
+var unique = time.Now().Format("150405")
+
+func newWorld(t *testing.T, partitions int32, configs map[string]*string) *world {
+	t.Helper()
+	return newWorldOn(t, services.KafkaSingle, partitions, configs)
+}
+
+func newWorldOn(t *testing.T, c services.Kafka, partitions int32, configs map[string]*string) *world {
+	t.Helper()
+	w := &world{t: t, cluster: c, dir: t.TempDir(), format: "json", columns: "[id bigint, name string]"}
+	w.client = w.newClient()
+	w.admin = kadm.NewClient(w.client)
+	w.topic = strings.ToLower(strings.NewReplacer("/", "-", " ", "-").Replace(t.Name())) + "-" + unique
+	w.createTopic(w.topic, partitions, configs)
+	return w
+}
+
+func (w *world) createTopic(name string, partitions int32, configs map[string]*string) {
+	w.t.Helper()
+	if _, err := w.admin.CreateTopic(w.ctx(), partitions, -1, configs, name); err != nil {
+		w.t.Fatalf("is the service up? go run ./test/services/cmd up %s: %v", w.cluster.Service, err)
+	}
+}
+
+func (w *world) newClient(opts ...kgo.Opt) *kgo.Client {
+	w.t.Helper()
+	c, err := kgo.NewClient(append([]kgo.Opt{kgo.SeedBrokers(w.cluster.Brokers()...), kgo.RecordPartitioner(kgo.ManualPartitioner())}, opts...)...)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.t.Cleanup(c.Close)
+	return c
+}
+
+func (w *world) ctx() context.Context {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	w.t.Cleanup(cancel)
+	return ctx
+}
+
+// produce sends records and waits until they are there.
+func (w *world) produce(records ...*kgo.Record) {
+	w.t.Helper()
+	for _, r := range records {
+		if r.Topic == "" {
+			r.Topic = w.topic
+		}
+	}
+	if err := w.client.ProduceSync(w.ctx(), records...).FirstErr(); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// numbered are n records with ids from first, over partitions in turns.
+func numbered(first, n int, partitions int32) []*kgo.Record {
+	out := make([]*kgo.Record, n)
+	for i := range out {
+		id := first + i
+		out[i] = &kgo.Record{Partition: int32(id) % partitions, Value: fmt.Appendf(nil, `{"id":%d,"name":"n%d"}`, id, id)}
+	}
+	return out
+}
+
+// config writes the configuration and returns its path.
+func (w *world) config() string {
+	w.t.Helper()
+	lines := append([]string{
+		"pipeline: p",
+		"state_dir: " + filepath.Join(w.dir, "state"),
+		"table: {name: t, location: " + w.location() + ", columns: " + w.columns + "}",
+		"checkpoint: {interval: 300ms}",
+		"compaction: {policy: checkpoint}",
+		"source:",
+		"  format: " + w.format,
+	}, w.source...)
+	lines = append(lines, "  kafka:")
+	all := strings.Join(w.options, "\n")
+	if !strings.Contains(all, "brokers:") {
+		lines = append(lines, "    brokers: ["+strings.Join(w.cluster.Brokers(), ", ")+"]")
+	}
+	if !strings.Contains(all, "topics:") && !strings.Contains(all, "topic_pattern:") {
+		lines = append(lines, "    topics: ["+w.topic+"]")
+	}
+	if !strings.Contains(all, "group:") {
+		lines = append(lines, "    group: "+w.topic)
+	}
+	for _, o := range w.options {
+		lines = append(lines, "    "+o)
+	}
+	lines = append(lines, w.extra...)
+	path := filepath.Join(w.dir, "sink.yaml")
+	if err := os.WriteFile(path, []byte(strings.Join(lines, "\n")+"\n"), 0o600); err != nil {
+		w.t.Fatal(err)
+	}
+	return path
+}
+
+func (w *world) location() string { return filepath.Join(w.dir, "table") }
+
+// process is a run of the binary.
+type process struct {
+	t    *testing.T
+	cmd  *exec.Cmd
+	mu   sync.Mutex
+	out  bytes.Buffer
+	errs bytes.Buffer
+	done chan struct{}
+	err  error
+}
+
+// start starts `hivesink run`.
+func (w *world) start(args ...string) *process {
+	w.t.Helper()
+	p := &process{t: w.t, cmd: exec.Command(binary, append([]string{"run", "-v", "--json", "-c", w.config()}, args...)...), done: make(chan struct{})}
+	p.cmd.Stdout = &lockedWriter{&p.mu, &p.out}
+	p.cmd.Stderr = &lockedWriter{&p.mu, &p.errs}
+	if err := p.cmd.Start(); err != nil {
+		w.t.Fatal(err)
+	}
+	go func() {
+		p.err = p.cmd.Wait()
+		close(p.done)
+	}()
+	w.t.Cleanup(func() {
+		p.cmd.Process.Kill()
+		<-p.done
+	})
+	return p
+}
+
+type lockedWriter struct {
+	mu *sync.Mutex
+	b  *bytes.Buffer
+}
+
+func (l *lockedWriter) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (p *process) log() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.errs.String()
+}
+
+// await waits until the log has a text.
+func (p *process) await(text string) {
+	p.t.Helper()
+	eventually(p.t, "the log to say "+text, func() error {
+		if strings.Contains(p.log(), text) {
+			return nil
+		}
+		select {
+		case <-p.done:
+			if strings.Contains(p.log(), text) {
+				return nil
+			}
+			p.t.Fatalf("the run ended without %q: %v\n%s", text, p.err, p.log())
+		default:
+		}
+		return fmt.Errorf("the log is\n%s", p.log())
+	})
+}
+
+// wait waits for the end and returns the exit code.
+func (p *process) wait() int {
+	p.t.Helper()
+	select {
+	case <-p.done:
+	case <-time.After(90 * time.Second):
+		p.t.Fatalf("the run does not end:\n%s", p.log())
+	}
+	var e *exec.ExitError
+	if errors.As(p.err, &e) {
+		return e.ExitCode()
+	}
+	if p.err != nil {
+		p.t.Fatal(p.err)
+	}
+	return 0
+}
+
+func (p *process) kill() {
+	p.cmd.Process.Kill()
+	<-p.done
+}
+
+// stop ends the run by SIGTERM and returns its summary.
+func (p *process) stop() summary {
+	p.t.Helper()
+	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		p.t.Fatal(err)
+	}
+	return p.summary()
+}
+
+type summary struct {
+	RowsRead    int64 `json:"rows_read"`
+	RowsVisible int64 `json:"rows_visible"`
+	RowsBad     int64 `json:"rows_bad"`
+	RowsSkipped int64 `json:"rows_skipped"`
+	RowsLate    int64 `json:"rows_late"`
+}
+
+// summary is what a run that went well ends with.
+func (p *process) summary() summary {
+	p.t.Helper()
+	if code := p.wait(); code != 0 {
+		p.t.Fatalf("exit code %d:\n%s", code, p.log())
+	}
+	var s summary
+	if err := json.Unmarshal(p.out.Bytes(), &s); err != nil {
+		p.t.Fatalf("%v: %s", err, p.out.String())
+	}
+	return s
+}
+
+// run runs to the end of a bounded source.
+func (w *world) run(args ...string) summary {
+	w.t.Helper()
+	return w.start(args...).summary()
+}
+
+// fsck proves that every accepted row is there once.
+func (w *world) fsck() {
+	w.t.Helper()
+	out, err := exec.Command(binary, "fsck", "-c", w.config()).CombinedOutput()
+	if err != nil {
+		w.t.Errorf("fsck: %v\n%s", err, out)
+	}
+}
+
+func eventually(t *testing.T, what string, f func() error) {
+	t.Helper()
+	var err error
+	for end := time.Now().Add(60 * time.Second); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
+		if err = f(); err == nil {
+			return
+		}
+	}
+	t.Fatalf("waited in vain for %s: %v", what, err)
+}
+
+func ptr(s string) *string { return &s }
+
+// committed checks the group's offsets, by partition.
+func (w *world) committed(want ...int64) error {
+	got, err := w.admin.FetchOffsets(w.ctx(), w.topic)
+	if err != nil {
+		return err
+	}
+	for n, at := range want {
+		o, ok := got.Lookup(w.topic, int32(n))
+		if !ok || o.At != at {
+			return fmt.Errorf("partition %d: the group has offset %d, want %d", n, o.At, at)
+		}
+	}
+	return nil
+}

@@ -5,8 +5,8 @@ import (
 	"hash/maphash"
 )
 
-// dictionary numbers the different values of a text column in the order they
-// first appear. It is reused from chunk to chunk.
+// dictionary numbers the different values of a column in the order they first
+// appear. It is reused from chunk to chunk.
 type dictionary struct {
 	seed  maphash.Seed
 	slots []uint64 // hash in the upper half, number + 1 in the lower; 0: free
@@ -14,6 +14,10 @@ type dictionary struct {
 	ends  []uint32
 	ids   []int32 // of each value
 	seen  []bool  // scratch: numbers in the page at hand
+
+	// Of numbers, which need neither slots nor bytes to be found.
+	table  []int32 // number + 1; 0: free
+	values []uint64
 }
 
 // When a dictionary pays (F9): while it is small, and while values repeat.
@@ -23,9 +27,9 @@ const (
 	dictionaryProbe = 1024 // values before the first judgement
 )
 
-// build numbers the values of a leaf. It gives up, and returns false, as soon
-// as more than half of the values so far are different ones.
-func (d *dictionary) build(l *leaf) bool {
+// buildTexts gives up, and returns false, as soon as more than half of the
+// values so far are different ones.
+func (d *dictionary) buildTexts(l *leaf) bool {
 	n := len(l.ends)
 	if n == 0 {
 		return false

@@ -30,7 +30,8 @@
 //   - F8: minima, maxima and the page index are true bounds: no NaN, both zeros
 //     inside a zero, decimals by number, texts cut between characters. Those of
 //     a column chunk are exact or absent.
-//   - F9: a dictionary is written only where values repeat.
+//   - F9: a dictionary is written only where values repeat: texts twice, numbers
+//     four times or more.
 //   - F10: a copied column chunk is the input's, byte for byte, with its page
 //     index, bloom filter and metadata, known to this program or not; only
 //     places change. What another writer did not say stays unsaid.

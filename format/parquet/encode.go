@@ -44,7 +44,7 @@ type span struct {
 // writeChunk writes a leaf as one column chunk.
 func (w *Writer) writeChunk(l *leaf, group *format.RowGroup, i int) error {
 	c := w.startChunk(l, &group.Columns[i], i)
-	dict := l.phys == physBytes && l.text && !w.o.Hidden && w.dict.build(l)
+	dict := !w.o.Hidden && w.dict.build(l)
 	if dict {
 		if err := w.writeDictionary(&c); err != nil {
 			return err

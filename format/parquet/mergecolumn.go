@@ -61,7 +61,7 @@ func (m *merger) writeWhole(c *chunk, i int) error {
 		}
 	}
 	l := &m.pend
-	dict := l.phys == physBytes && l.text && m.w.dict.build(l)
+	dict := m.w.dict.build(l)
 	if dict {
 		if err := m.w.writeDictionary(c); err != nil {
 			return err
@@ -153,7 +153,7 @@ func (m *merger) decode(c *columnReader, p *rawPage) error {
 }
 
 // decodedWhole: no page of the column can be moved, so it is decoded and
-// encoded as a whole. Texts that repeat are, too: a fresh file would have a
+// encoded as a whole. Values that repeat are, too: a fresh file would have a
 // dictionary of them.
 func (m *merger) decodedWhole(i int) bool {
 	size := 0
@@ -198,10 +198,11 @@ func large(p *rawPage) bool {
 	return p.size >= movedSize && len(p.body) >= movedPacked || p.values >= movedValues
 }
 
-// repeats says whether a fresh file would have a dictionary of these texts, as
-// far as the first values of one page tell.
+// repeats says whether a fresh file would have a dictionary of these values, as
+// far as the first ones of one page tell.
 func (m *merger) repeats(k, i int) bool {
-	if l := &m.s.leaves[i]; l.phys != physBytes || !l.text {
+	l := &m.s.leaves[i]
+	if !l.numeric() && (l.phys != physBytes || !l.text) {
 		return false
 	}
 	src := &m.inputs[m.members[k].input][i]
@@ -220,16 +221,29 @@ func (m *merger) repeats(k, i int) bool {
 		}
 		d := &m.w.dict
 		d.reset()
-		data, ends := c.values.plain.ByteArray()
 		n := min(c.values.n, dictionaryProbe)
 		for v := range n {
-			if _, ok := d.number(data[ends[v]:ends[v+1]]); !ok {
+			if _, ok := d.number(c.plainValue(v)); !ok {
 				return false
 			}
 		}
-		return n > 0 && 2*d.len() <= n
+		return n > 0 && l.dictionaryPays(d.len(), n)
 	}
 	return false
+}
+
+// plainValue is value v of a page, PLAIN-encoded but for the length of a text.
+func (c *columnReader) plainValue(v int) []byte {
+	if c.phys == physBytes {
+		data, ends := c.values.plain.ByteArray()
+		return data[ends[v]:ends[v+1]]
+	}
+	data, _ := c.values.plain.Data()
+	width := 8
+	if c.phys == physInt32 || c.phys == physFloat {
+		width = 4
+	}
+	return data[v*width : (v+1)*width]
 }
 
 // writePages writes a column page by page: moves what can be moved, and

@@ -72,10 +72,10 @@ func (l *leaf) bounds(k, n int) (b bounds) {
 	if l.order == orderUnsigned {
 		switch l.phys {
 		case physInt32:
-			lo, hi := extremes(unsigned32(l.i32[k : k+n]))
+			lo, hi := extremes(unsigned[uint32](l.i32[k : k+n]))
 			return bounds{true, binary.LittleEndian.AppendUint32(nil, lo), binary.LittleEndian.AppendUint32(nil, hi)}
 		case physInt64:
-			lo, hi := extremes(unsigned64(l.i64[k : k+n]))
+			lo, hi := extremes(unsigned[uint64](l.i64[k : k+n]))
 			return bounds{true, binary.LittleEndian.AppendUint64(nil, lo), binary.LittleEndian.AppendUint64(nil, hi)}
 		}
 	}

@@ -29,11 +29,3 @@ func appendFixed[T int32 | int64 | float32 | float64](dst []byte, v []T) []byte 
 	dst, _ = binary.Append(dst, binary.LittleEndian, v)
 	return dst
 }
-
-func unsigned32(v []int32) []uint32 {
-	return unsafe.Slice((*uint32)(unsafe.Pointer(unsafe.SliceData(v))), len(v))
-}
-
-func unsigned64(v []int64) []uint64 {
-	return unsafe.Slice((*uint64)(unsafe.Pointer(unsafe.SliceData(v))), len(v))
-}

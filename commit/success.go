@@ -104,6 +104,15 @@ func (s *successFile) settle(failures Failures) {
 // mark puts the success file into dir: durable bytes (none), then the name,
 // then the durable name, but for what settle does (A8).
 func (s *successFile) mark(dir string, slot int) error {
+	target := path.Join(dir, s.name)
+	if o, ok := s.fs.(storage.Objects); ok {
+		// No rename, and no need of a staging directory: an empty object is never
+		// seen in part. A former owner that comes late marks what was complete.
+		if err := o.Overwrite(target, nil); err != nil {
+			return storage.Classify(fmt.Errorf("write the success file %s: %w", target, err))
+		}
+		return nil
+	}
 	staged := path.Join(s.staging(), stagedMarker(slot))
 	err := storage.WriteFile(s.fs, staged, nil)
 	if errors.Is(err, storage.ErrExist) { // left by an attempt that failed later on
@@ -117,7 +126,6 @@ func (s *successFile) mark(dir string, slot int) error {
 	if err != nil {
 		return storage.Classify(fmt.Errorf("write the success file for %s: %w", dir, err))
 	}
-	target := path.Join(dir, s.name)
 	if err := s.fs.Replace(staged, target); err != nil {
 		return s.replaceError(dir, fmt.Errorf("put %s in place: %w", target, err))
 	}

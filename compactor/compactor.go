@@ -17,7 +17,11 @@ import (
 
 // Options are what all units of a process share.
 type Options struct {
-	FS        storage.FS
+	FS storage.FS
+	// Objects is the storage, when it is an object store, else nil; and Room where
+	// a target waits there until it is whole and verified.
+	Objects   storage.Objects
+	Room      func() storage.Scratch
 	Staging   string // the owner's staging directory
 	Pipeline  string
 	TableID   string
@@ -52,6 +56,7 @@ type Job struct {
 type Built struct {
 	Unit   ledger.Unit
 	Path   string // staged file; in mode publish the input
+	Upload string // on an object store: the id of the hidden upload to the target
 	Mode   string
 	Bytes  int64
 	Footer ledger.Footer
@@ -113,7 +118,10 @@ func (o *Options) Build(ctx context.Context, j Job) (*Built, error) {
 			return nil, fault.New(fault.Halt, "", "unit %s: mode publish takes one input with a file of its own, it has %d", j.Unit.ID, len(j.Inputs))
 		}
 		b.Path = j.Inputs[0].Path
-		return b, nil
+		if o.Objects == nil {
+			return b, nil
+		}
+		return b, o.copyUp(ctx, j, b)
 	}
 	return b, o.build(ctx, j, files, b)
 }
@@ -133,6 +141,9 @@ func (o *Options) build(ctx context.Context, j Job, files []*parquetfile.File, b
 	if err != nil {
 		return err
 	}
+	if o.Objects != nil {
+		return o.buildUp(ctx, j, files, b, meta)
+	}
 	b.Path = path.Join(o.Staging, layout.StagedTarget(j.Unit.ID, j.Attempt))
 	if err := o.writeTarget(ctx, j, files, b, meta); err != nil {
 		return storage.Classify(fmt.Errorf("unit %s of partition %q: write target: %w", j.Unit.ID, j.Unit.Partition, err))
@@ -142,6 +153,11 @@ func (o *Options) build(ctx context.Context, j Job, files []*parquetfile.File, b
 		return fmt.Errorf("unit %s: verify target: %w", j.Unit.ID, err)
 	}
 	defer r.Close()
+	return o.verify(j, b, r)
+}
+
+// verify reads a target before anybody can see it.
+func (o *Options) verify(j Job, b *Built, r storage.Reader) error {
 	f, _, err := check(r, j.Unit.Rows, b.Footer.Leaves, j.Unit.Partition)
 	if err == nil {
 		err = o.Schema(j.Unit.Table).Verify(f, j.Unit.Rows)
@@ -165,7 +181,15 @@ func (o *Options) writeTarget(ctx context.Context, j Job, files []*parquetfile.F
 			_ = o.FS.Remove(b.Path) // garbage of this attempt; the next owner removes what stays
 		}
 	}()
-	w := bufio.NewWriterSize(file, 256<<10)
+	if err := o.fill(ctx, j, files, b, file, meta); err != nil {
+		return err
+	}
+	return file.Sync()
+}
+
+// fill writes the target's bytes.
+func (o *Options) fill(ctx context.Context, j Job, files []*parquetfile.File, b *Built, to io.Writer, meta map[string]string) error {
+	w := bufio.NewWriterSize(to, 256<<10)
 	info, err := o.join(ctx, j, files, w, meta)
 	if err != nil {
 		return err
@@ -177,10 +201,7 @@ func (o *Options) writeTarget(ctx context.Context, j Job, files []*parquetfile.F
 		return fmt.Errorf("the target has %d rows, the plan says %d", info.Rows, j.Unit.Rows)
 	}
 	b.Bytes = info.Bytes
-	if err := w.Flush(); err != nil {
-		return err
-	}
-	return file.Sync()
+	return w.Flush()
 }
 
 func (o *Options) join(ctx context.Context, j Job, files []*parquetfile.File, w io.Writer, meta map[string]string) (parquetfile.Info, error) {

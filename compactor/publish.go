@@ -18,10 +18,19 @@ func (o *Options) TargetPath(u *ledger.Unit) string {
 	return path.Join(o.Location(u.Table), u.Partition, u.Target)
 }
 
-// Publish renames built targets to their final names and makes that durable
-// (C1): all of them together, so that a directory they share is synced once. An
+// Publish makes built targets visible. It returns those that came to nothing
+// and have to be built again, of which there are none but on an object store. An
 // error leaves the rest to a redo.
-func (o *Options) Publish(built ...*Built) error {
+func (o *Options) Publish(built ...*Built) (again []*Built, err error) {
+	if o.Objects != nil {
+		return o.complete(built)
+	}
+	return nil, o.rename(built)
+}
+
+// rename gives targets their final names and makes that durable (C1): all of
+// them together, so that a directory they share is synced once.
+func (o *Options) rename(built []*Built) error {
 	if err := o.makeDirs(built); err != nil {
 		return err
 	}

@@ -143,13 +143,10 @@ func (c *Config) NeedSource() error {
 	return (&Problems{List: v.problems}).err()
 }
 
-// CheckBuild says what of a valid config this build cannot run: tables on hdfs
-// and s3, a Hive Metastore. The error is a *Problems.
+// CheckBuild says what of a valid config this build cannot run: a Hive
+// Metastore. The error is a *Problems.
 func (c *Config) CheckBuild() error {
 	v := &validator{c: c, bad: map[string]bool{}}
-	if s := c.Table.Location.Scheme; s == "s3" {
-		v.add("table.location", "use file:// or hdfs://", "%s:// is not in this build", s)
-	}
 	if c.Metastore.Type == MetastoreHive {
 		v.add("metastore.type", "use embedded", "hive is not in this build")
 	}

@@ -36,6 +36,8 @@ type Config struct {
 	Compaction Compaction `yaml:"compaction"`
 	// When and how a partition is announced.
 	Commit Commit `yaml:"commit"`
+	// The object store of a table at s3://.
+	S3 S3 `yaml:"s3"`
 	// The catalogue that learns of partitions.
 	Metastore Metastore `yaml:"metastore"`
 	// What a process may use at most.
@@ -389,6 +391,38 @@ type TimeExtractor struct {
 	// Layout of that text, of yyyy MM dd HH mm ss SSS and quoted text. Empty:
 	// `yyyy-M-d[ H:m:s[.fraction]]`.
 	Formatter string `yaml:"formatter"`
+}
+
+// S3 is the object store of a table at s3://: AWS S3, or a store that is
+// compatible with it and keeps conditional writes.
+type S3 struct {
+	// URL of the store, such as `https://minio.example.com:9000`. Empty: AWS.
+	Endpoint string `yaml:"endpoint"`
+	// Region of the bucket. Empty: as the AWS configuration of the user says
+	// (AWS_REGION, profile), else us-east-1.
+	Region string `yaml:"region"`
+	// The bucket is the first element of the path, not a part of the host name:
+	// what most stores but AWS want.
+	PathStyle bool `yaml:"path_style"`
+	// Access key id. Left out together with secret_key, the AWS credential
+	// chain is asked: environment, profile, web identity, instance role.
+	AccessKey Secret `yaml:"access_key"`
+	// Secret access key.
+	SecretKey Secret `yaml:"secret_key"`
+	// Encryption of https, beyond the authorities of the system.
+	TLS *TLS `yaml:"tls"`
+	// How long making a connection may take.
+	ConnectTimeout Duration `yaml:"connect_timeout" default:"10s" min:">0"`
+	// How long one try of a request may take, with all it sends and receives.
+	RequestTimeout Duration `yaml:"request_timeout" default:"2m" min:">0"`
+	// How long a request that fails for a reason that may pass (no answer, slow
+	// down, an error within the store) is tried again, with growing pauses. At
+	// the start of a run it is 10 s at most.
+	RetryFor Duration `yaml:"retry_for" default:"5m" min:">0"`
+	// An object of more bytes is sent in parts of this size.
+	PartSize Bytes `yaml:"part_size" default:"16MB" min:"5MB" max:"5GB"`
+	// Parts of one object that are sent at the same time.
+	Concurrency int `yaml:"concurrency" default:"4" min:"1" max:"64"`
 }
 
 // Metastore is the catalogue that learns of partitions.

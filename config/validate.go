@@ -27,6 +27,7 @@ func (v *validator) validate() error {
 	v.source()
 	v.table()
 	v.commit()
+	v.s3()
 	v.services()
 	return (&Problems{List: v.problems}).err()
 }

@@ -37,7 +37,7 @@ func (l *Ledger) sweep() error {
 	}
 	for _, e := range entries {
 		full := path.Join(meta, e.Name)
-		if epoch, ok := layout.ParseFencedDir(e.Name); ok && epoch < l.epoch {
+		if epoch, ok := l.former(e.Name); ok {
 			err = l.sweepFenced(full, epoch, named)
 		} else if isClaim(e.Name) {
 			err = l.Trash(full) // its owner, if alive, comes too late
@@ -52,7 +52,7 @@ func (l *Ledger) sweep() error {
 // sweepFenced removes what the log does not name, and the whole directory when
 // it names nothing.
 func (l *Ledger) sweepFenced(dir string, epoch uint64, named map[StagedFile]bool) error {
-	if !l.staged(epoch) {
+	if l.objects == nil && !l.staged(epoch) {
 		return l.Trash(dir)
 	}
 	subs, err := l.o.FS.List(dir)
@@ -61,6 +61,11 @@ func (l *Ledger) sweepFenced(dir string, epoch uint64, named map[StagedFile]bool
 	}
 	for _, s := range subs {
 		sub := path.Join(dir, s.Name)
+		if l.objects != nil && s.Dir {
+			if err := l.objects.AbortLeft(sub); err != nil {
+				return err
+			}
+		}
 		if !s.Dir {
 			if err := l.Trash(sub); err != nil {
 				return err
@@ -68,6 +73,9 @@ func (l *Ledger) sweepFenced(dir string, epoch uint64, named map[StagedFile]bool
 			continue
 		}
 		files, err := l.o.FS.List(sub)
+		if l.objects != nil && errors.Is(err, storage.ErrNotExist) {
+			continue // nothing but an upload was in it
+		}
 		if err != nil {
 			return err
 		}
@@ -87,6 +95,13 @@ func (l *Ledger) sweepFenced(dir string, epoch uint64, named map[StagedFile]bool
 // and then unlinked, so that a fenced owner deletes nothing (T10). What is gone
 // already is fine. Outside of .hivesink the deletion is durable afterwards.
 func (l *Ledger) Trash(name string) error {
+	if l.objects != nil {
+		// No need of T10: what a former owner deletes here, the log has done with.
+		if err := l.objects.Remove(name); err != nil {
+			return l.lost(fmt.Errorf("delete %s: %w", name, err))
+		}
+		return nil
+	}
 	aside := name
 	if !strings.HasPrefix(name, l.staging+"/") {
 		aside = path.Join(l.staging, "trash-"+layout.ID(l.o.Random()))

@@ -72,6 +72,9 @@ func (l *Ledger) append(r *Record) error {
 // directory, then renamed without replacement. A fenced owner's directory is
 // gone (T3), and a sequence is given once.
 func (l *Ledger) write(r *Record, data []byte) error {
+	if l.objects != nil {
+		return l.put(r, data)
+	}
 	tmp := path.Join(l.staging, "record-"+layout.LogFile(r.Seq)+"-"+r.Nonce)
 	if err := storage.WriteFile(l.o.FS, tmp, data); err != nil {
 		return l.lost(fmt.Errorf("write log record %d: %w", r.Seq, err))

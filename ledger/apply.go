@@ -56,7 +56,7 @@ func (s *State) Apply(r *Record, checksum string) (Touched, error) {
 		return Touched{}, err
 	}
 	// Facts of one record apply in the order of its fields.
-	steps := []func() error{a.newEpoch, a.checkpoint, a.plan, a.published, a.inputsDeleted, a.announced,
+	steps := []func() error{a.newEpoch, a.checkpoint, a.plan, a.uploading, a.published, a.inputsDeleted, a.announced,
 		a.replacing, a.replaced, a.replacementsEnded, a.released}
 	for _, step := range steps {
 		if err := step(); err != nil {
@@ -288,6 +288,8 @@ func (a *application) checkUnit(u *Unit, taken map[string]string) error {
 		return a.refuse("unit %s is there already", u.ID)
 	case u.Published:
 		return a.refuse("unit %s is planned as published", u.ID)
+	case len(u.Uploads) > 0:
+		return a.refuse("unit %s is planned with uploads", u.ID)
 	case u.Mode == ModePublish && len(u.Inputs) != 1:
 		return a.refuse("unit %s is to publish %d inputs as they are", u.ID, len(u.Inputs))
 	case u.Mode == ModePublish && a.bundled(u.Inputs[0]):
@@ -310,6 +312,22 @@ func (a *application) checkUnit(u *Unit, taken map[string]string) error {
 	}
 	if rows != u.Rows {
 		return a.refuse("unit %s has %d rows, its inputs have %d", u.ID, u.Rows, rows)
+	}
+	return nil
+}
+
+func (a *application) uploading() error {
+	for _, up := range a.r.Uploading {
+		u := a.s.Units[up.Unit]
+		switch {
+		case u == nil || u.Published:
+			return a.refuse("upload %s is of unit %s, which is not planned or is published", up.ID, up.Unit)
+		case up.ID == "" || slices.Contains(u.Uploads, up.ID):
+			return a.refuse("unit %s has no upload id, or upload %s twice", up.Unit, up.ID)
+		}
+		next := *u
+		next.Uploads = append(slices.Clip(next.Uploads), up.ID)
+		put(a.s.Units, &a.touched.Units, up.Unit, &next)
 	}
 	return nil
 }

@@ -160,9 +160,13 @@ func (l *Ledger) fenced(why string) error {
 	return fault.New(fault.Fenced, hint, "table %s, epoch %d: %s", l.o.Table, l.epoch, why)
 }
 
-// gone says whether our staging directory has been renamed away; an error means
+// gone says whether we are fenced: our staging directory has been renamed away,
+// or, where there are no renames, the log has a higher epoch. An error means
 // that it is not known.
 func (l *Ledger) gone() (bool, error) {
+	if l.objects != nil {
+		return l.outlived()
+	}
 	there, err := storage.Exists(l.o.FS, l.staging)
 	return err == nil && !there, err
 }

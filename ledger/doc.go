@@ -30,6 +30,10 @@
 //	step 4  seal: append the epoch record at the next sequence.
 //	then    adopt what the log names where it lies, remove the rest.
 //
+// On an object store, which has no renames, steps 1 to 4 are one: the epoch
+// record is the claim, and its sequence, taken, is the fence (objects.go). The
+// staging of former owners keeps its name there.
+//
 // # Invariants
 //
 //	T1  A record is durable and complete, or absent; a changed byte is noticed.
@@ -58,6 +62,8 @@
 //	    table or the records in the history: nothing lists or reads those. A
 //	    record leaves the log directory only when its file in the history is
 //	    durable and was read back.
+//	T13 On an object store an append counts only when nothing stands behind its
+//	    record after it was made (objects.go).
 //
 // # Crash story
 //

@@ -109,6 +109,16 @@ type Unit struct {
 	// Published is set once the target is visible and the log says so; what
 	// remains to be done is deleting the inputs.
 	Published bool `json:"published,omitempty"`
+	// Uploads are the uploads of the target that may have been completed, on an
+	// object store: set by Record.Uploading.
+	Uploads []string `json:"uploads,omitempty"`
+}
+
+// Upload is the fact that an upload of a unit's target may be completed from
+// now on. Whoever takes the table over aborts it before the unit is done again.
+type Upload struct {
+	Unit string `json:"unit"`
+	ID   string `json:"id"`
 }
 
 // Published is the fact that a unit's target is visible.
@@ -236,6 +246,7 @@ type Record struct {
 	NewEpoch      *Epoch      `json:"new_epoch,omitempty"`
 	Checkpoint    *Checkpoint `json:"checkpoint,omitempty"`
 	Plan          []Unit      `json:"plan,omitempty"`
+	Uploading     []Upload    `json:"uploading,omitempty"`
 	Published     []Published `json:"published,omitempty"`
 	InputsDeleted []string    `json:"inputs_deleted,omitempty"` // unit ids
 	Announced     []Announced `json:"announced,omitempty"`

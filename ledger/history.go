@@ -106,14 +106,7 @@ func (w *spanWriter) finish() error {
 		return storage.Classify(fmt.Errorf("make the directory of the history: %w", err))
 	}
 	tmp := path.Join(l.staging, "history-"+layout.ID(l.o.Random()))
-	if err := storage.WriteFile(l.o.FS, tmp, w.data); err != nil {
-		return l.lost(fmt.Errorf("write records %d to %d to the history: %w", w.span.first, w.span.last, err))
-	}
-	err := storage.Publish(l.o.FS, tmp, name)
-	if errors.Is(err, storage.ErrExist) {
-		err = l.Trash(tmp)
-	}
-	if err != nil {
+	if err := l.exclusive(tmp, name, w.data); err != nil {
 		return l.lost(fmt.Errorf("write records %d to %d to the history: %w", w.span.first, w.span.last, err))
 	}
 	back, err := l.o.FS.ReadFile(name)

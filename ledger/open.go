@@ -94,6 +94,8 @@ type Ledger struct {
 	sealed uint64              // sequence of our epoch record
 	keep   upkeep
 	over   error // not nil: the ledger takes nothing more (T9)
+
+	objects storage.Objects // not nil: the table lies on an object store
 }
 
 // Open takes the ownership of a table and adopts what its log names, in the
@@ -104,7 +106,12 @@ func Open(ctx context.Context, o Options) (*Ledger, error) {
 		return nil, err
 	}
 	l := &Ledger{o: o, places: make(map[uint64][]string)}
-	for _, step := range []func() error{l.inspect, l.takeLock, l.recall, l.claim, l.look, l.fence, l.seal, l.adopt} {
+	l.objects, _ = o.FS.(storage.Objects)
+	steps := []func() error{l.inspect, l.takeLock, l.recall, l.claim, l.look, l.fence, l.seal, l.adopt}
+	if l.objects != nil {
+		steps = []func() error{l.inspect, func() error { return l.probe(ctx) }, l.recall, l.number, l.seal, l.adopt}
+	}
+	for _, step := range steps {
 		err := ctx.Err()
 		if err == nil {
 			err = step()
@@ -127,7 +134,7 @@ func (l *Ledger) inspect() error {
 	if err := l.readOn(); err != nil {
 		return err
 	}
-	if l.st.Seq > 0 {
+	if l.st.Seq > 0 || l.objects != nil {
 		return nil
 	}
 	return l.makeDirectories()
@@ -291,7 +298,9 @@ func (l *Ledger) UpkeepErr() error {
 func (l *Ledger) Close() error {
 	l.settleUpkeep(true)
 	if l.over == nil && !l.staged(l.epoch) {
-		if storage.RemoveAll(l.o.FS, l.staging) == nil {
+		if l.objects != nil {
+			_ = l.objects.RemoveTree(l.staging) // the next owner sweeps
+		} else if storage.RemoveAll(l.o.FS, l.staging) == nil {
 			_ = l.o.FS.Remove(path.Dir(l.staging)) // the next owner sweeps
 		}
 	}

@@ -109,20 +109,26 @@ func (l *Ledger) snapshot(st *State) (size int64, err error) {
 		return 0, fmt.Errorf("encode log snapshot %d: %w", seq, err)
 	}
 	tmp := path.Join(l.staging, "snapshot-"+layout.LogFile(seq)+"-"+layout.ID(l.o.Random()))
-	if err := storage.WriteFile(l.o.FS, tmp, data); err != nil {
-		return 0, l.lost(fmt.Errorf("write log snapshot %d: %w", seq, err))
-	}
-	err = storage.Publish(l.o.FS, tmp, snapshotPath(l.o.Table, seq))
-	if errors.Is(err, storage.ErrExist) {
-		err = l.Trash(tmp)
-	}
-	if err != nil {
+	if err := l.exclusive(tmp, snapshotPath(l.o.Table, seq), data); err != nil {
 		return 0, l.lost(fmt.Errorf("write log snapshot %d: %w", seq, err))
 	}
 	if err := l.readBack(st, data); err != nil {
 		return 0, err
 	}
 	return int64(len(data)), l.prune()
+}
+
+// exclusive makes a file whole and durable. A name that is taken is as good:
+// what is made like this follows from the log, and says the same.
+func (l *Ledger) exclusive(tmp, name string, data []byte) error {
+	err := storage.PutExclusive(l.o.FS, tmp, name, data)
+	if !errors.Is(err, storage.ErrExist) {
+		return err
+	}
+	if l.objects != nil {
+		return nil
+	}
+	return l.Trash(tmp)
 }
 
 // readBack looks whether the storage has kept the snapshot.

@@ -324,7 +324,6 @@ func (c *chain) collect(ctx context.Context) error {
 		return nil
 	}
 	var targets []*compactor.Built
-	var facts []ledger.Published
 	for _, r := range results {
 		if r.err != nil {
 			if fault.ClassOf(r.err) == fault.Retry && c.submitted[r.job.Unit.ID] < maxAttempts && ctx.Err() == nil {
@@ -337,10 +336,23 @@ func (c *chain) collect(ctx context.Context) error {
 			return r.err
 		}
 		targets = append(targets, r.built)
-		facts = append(facts, c.publishedFact(r.built))
 	}
-	if err := c.compact.Publish(targets...); err != nil {
+	if err := c.noteUploads(targets); err != nil {
 		return err
+	}
+	again, err := c.compact.Publish(targets...)
+	if err != nil {
+		return err
+	}
+	var facts []ledger.Published
+	for _, b := range targets {
+		if slices.Contains(again, b) {
+			if err := c.buildAgain(b); err != nil {
+				return err
+			}
+			continue
+		}
+		facts = append(facts, c.publishedFact(b))
 	}
 	return c.notePublished(facts)
 }
@@ -370,8 +382,11 @@ func (c *chain) notePublished(facts []ledger.Published) error {
 	for i := range facts {
 		if u := c.log.State().Units[facts[i].Unit]; u != nil {
 			c.staging.published(c.log.State(), u)
-		} else {
-			c.staging.gone(moved[i]) // mode publish: the input itself
+			continue
+		}
+		c.staging.gone(moved[i]) // mode publish: the input itself
+		if err := c.dropCopied(moved[i]); err != nil {
+			return err
 		}
 	}
 	for i := range facts {
@@ -464,6 +479,9 @@ func (c *chain) recover() error {
 			}
 			continue
 		}
+		if err := c.compact.AbortUploads(u); err != nil {
+			return err
+		}
 		built, err := c.compact.Done(u, u.Inputs)
 		if err != nil {
 			return err
@@ -535,7 +553,7 @@ func (c *chain) judge(err error) error {
 	if err == nil || fault.ClassOf(err) == fault.Fenced {
 		return err
 	}
-	if _, serr := c.fs.Stat(c.log.Staging()); errors.Is(serr, storage.ErrNotExist) {
+	if cerr := c.log.Confirm(); fault.ClassOf(cerr) == fault.Fenced {
 		return fault.Wrap(fault.Fenced, "another process has taken the table over",
 			fmt.Errorf("epoch %d does not own the table any more: %w", c.log.Epoch(), err))
 	}

@@ -32,6 +32,7 @@ import (
 	"github.com/hivesink/hivesink/rolling"
 	"github.com/hivesink/hivesink/storage"
 	"github.com/hivesink/hivesink/storage/localfs"
+	"github.com/hivesink/hivesink/storage/spool"
 	"github.com/hivesink/hivesink/watermark"
 	"github.com/hivesink/hivesink/writer"
 )
@@ -254,7 +255,7 @@ func (p *Pipeline) assemble(o Options, log *ledger.Ledger) error {
 		RegisterFirstFile: cfg.Commit.Register == config.RegisterFirstFile, Policies: cfg.Commit.Policies}
 	p.c = &chain{
 		log: log, fs: o.FS, writer: w,
-		compact: &compactor.Options{FS: stage, Staging: log.Staging(), Pipeline: cfg.Pipeline, TableID: log.State().Owner.Table,
+		compact: &compactor.Options{FS: stage, Objects: objects(o.FS), Room: room(stage), Staging: log.Staging(), Pipeline: cfg.Pipeline, TableID: log.State().Owner.Table,
 			Epoch: log.Epoch(), Codec: cfg.Table.Compression, CreatedBy: createdBy,
 			Syncs: syncs(o.Inline), Throttle: compactor.NewThrottle(int64(cfg.Compaction.BytesPerSecond)),
 			Schema: func(t string) *parquetfile.Schema { return schemas[t] }, Location: location},
@@ -342,6 +343,20 @@ func (p *Pipeline) writerOptions(o Options, log *ledger.Ledger) (*writer.Options
 		w.MaxFuture = time.Duration(s.EventTime.MaxFuture).Microseconds()
 	}
 	return w, w.Init()
+}
+
+// objects is the file system, when it is an object store.
+func objects(fs storage.FS) storage.Objects {
+	o, _ := fs.(storage.Objects)
+	return o
+}
+
+// room is where a target waits that must be whole before it is sent.
+func room(stage storage.FS) func() storage.Scratch {
+	if s, ok := stage.(*spool.FS); ok {
+		return s.Room
+	}
+	return nil
 }
 
 // encoders is how many part files are encoded at once at a checkpoint.

@@ -168,6 +168,9 @@ func describe(r *ledger.Record) (lines []string) {
 	for _, u := range r.Plan {
 		lines = append(lines, fmt.Sprintf("plan: unit %s of %q: %d inputs, %d rows → %s (%s)", u.ID, u.Partition, len(u.Inputs), u.Rows, u.Target, u.Reason))
 	}
+	if n := len(r.Uploading); n > 0 {
+		lines = append(lines, fmt.Sprintf("uploaded: the targets of %d units, not visible yet", n))
+	}
 	for _, p := range r.Published {
 		lines = append(lines, fmt.Sprintf("published: %s%s, %d rows, %d bytes (%s)", sideName(p.Table), p.Path, p.Rows, p.Bytes, p.Mode))
 	}

@@ -39,8 +39,10 @@ func Open(ctx context.Context, cfg *config.Config, notify Notify) (*Place, error
 		return local(cfg)
 	case l.Scheme == "hdfs":
 		return onHDFS(ctx, cfg, notify)
+	case l.Scheme == "s3":
+		return onS3(ctx, cfg, notify)
 	}
-	return nil, fault.New(fault.Config, "use file:// or hdfs://", "table.location: %s:// is not in this build", l.Scheme)
+	return nil, fault.New(fault.Config, "use file://, hdfs:// or s3://", "table.location: %s:// is not known", l.Scheme)
 }
 
 // Close gives connections up.

@@ -237,3 +237,20 @@ func (w *file) Close() error {
 	w.closed = true
 	return w.wrap(storage.OpClose, err)
 }
+
+// Room is room for bytes that are to be read before anything is sent.
+func (f *FS) Room() storage.Scratch { return &room{file{fs: f, name: f.o.Dir}} }
+
+type room struct{ file file }
+
+func (r *room) Write(p []byte) (int, error)             { return r.file.Write(p) }
+func (r *room) ReadAt(p []byte, off int64) (int, error) { return r.file.ReadAt(p, off) }
+func (r *room) Size() int64                             { return r.file.size }
+
+func (r *room) Close() error {
+	if !r.file.closed {
+		r.file.release()
+	}
+	r.file.closed = true
+	return nil
+}

@@ -1,0 +1,97 @@
+package s3fs
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
+	"github.com/aws/aws-sdk-go-v2/config"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+
+	"github.com/hivesink/hivesink/internal/fault"
+	"github.com/hivesink/hivesink/storage"
+)
+
+// FS is a bucket.
+type FS struct {
+	o      Options
+	client *s3.Client
+	bucket *string
+
+	mu    sync.Mutex
+	parts map[string][]sentPart // by upload id, of the uploads of this process
+}
+
+var _ storage.Objects = (*FS)(nil)
+
+// New connects to a bucket and looks whether it is there and may be read. What
+// is wrong with address, credentials or bucket is an error of class Config that
+// names the option; it comes within startFor.
+func New(ctx context.Context, o Options) (*FS, error) {
+	o.defaults()
+	ctx, cancel := context.WithTimeout(ctx, startFor)
+	defer cancel()
+	load := []func(*config.LoadOptions) error{config.WithHTTPClient(transport(o))}
+	if o.Region != "" {
+		load = append(load, config.WithRegion(o.Region))
+	}
+	if o.SecretKey != nil {
+		load = append(load, config.WithCredentialsProvider(&keys{o: o}))
+	}
+	cfg, err := config.LoadDefaultConfig(ctx, load...)
+	if err != nil {
+		return nil, fault.Wrap(fault.Config, "set s3.region, s3.access_key and s3.secret_key, or mend the AWS configuration",
+			fmt.Errorf("s3: load the AWS configuration: %w", err))
+	}
+	if cfg.Region == "" {
+		cfg.Region = "us-east-1"
+	}
+	f := &FS{o: o, bucket: aws.String(o.Bucket), parts: make(map[string][]sentPart)}
+	f.client = s3.NewFromConfig(cfg, func(so *s3.Options) {
+		so.Retryer = aws.NopRetryer{} // do repeats: it knows what a repetition means
+		so.UsePathStyle = o.PathStyle
+		so.DisableLogOutputChecksumValidationSkipped = true
+		if o.Endpoint != "" {
+			so.BaseEndpoint = aws.String(o.Endpoint)
+		}
+	})
+	return f, f.greet(ctx)
+}
+
+// transport has a deadline for each step of a connection. What the body takes
+// is bounded by the request's own (X1). The SDK's client takes in what the AWS
+// configuration says of it.
+func transport(o Options) aws.HTTPClient {
+	return awshttp.NewBuildableClient().WithTransportOptions(func(t *http.Transport) {
+		t.DialContext = (&net.Dialer{Timeout: o.ConnectTimeout, KeepAlive: 30 * time.Second}).DialContext
+		t.TLSHandshakeTimeout = o.ConnectTimeout
+		t.ResponseHeaderTimeout = o.RequestTimeout
+		t.MaxIdleConns, t.MaxIdleConnsPerHost = 64, 64
+		if o.TLS != nil {
+			t.TLSClientConfig = o.TLS.Clone()
+		}
+	})
+}
+
+// keys are the credentials of the configuration, read late and not kept longer
+// than a rotated file should take to be noticed.
+type keys struct{ o Options }
+
+const keysFor = 5 * time.Minute
+
+func (k *keys) Retrieve(context.Context) (aws.Credentials, error) {
+	id, err := k.o.AccessKey()
+	if err != nil {
+		return aws.Credentials{}, err
+	}
+	secret, err := k.o.SecretKey()
+	if err != nil {
+		return aws.Credentials{}, err
+	}
+	return aws.Credentials{AccessKeyID: id, SecretAccessKey: secret, Source: "s3.access_key", CanExpire: true, Expires: time.Now().Add(keysFor)}, nil
+}

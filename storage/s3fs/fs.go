@@ -1,0 +1,295 @@
+package s3fs
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path"
+	"slices"
+	"strings"
+	"syscall"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/aws-sdk-go-v2/service/s3/types"
+
+	"github.com/hivesink/hivesink/storage"
+)
+
+// key is the key of a name: names begin with a slash, keys do not.
+func key(name string) (string, error) {
+	if err := storage.CheckName(name); err != nil {
+		return "", err
+	}
+	return name[1:], nil
+}
+
+// background is the context of the calls that have none: their requests are
+// bounded by themselves (X1).
+func background() context.Context { return context.Background() }
+
+// Make makes an object in one request (storage O1).
+func (f *FS) Make(name string, data []byte) error {
+	return wrap(storage.OpCreate, name, f.put(name, bytes.NewReader(data), int64(len(data)), true))
+}
+
+// Overwrite makes an object, or replaces it.
+func (f *FS) Overwrite(name string, data []byte) error {
+	return wrap(storage.OpReplace, name, f.put(name, bytes.NewReader(data), int64(len(data)), false))
+}
+
+func (f *FS) put(name string, content io.ReaderAt, size int64, exclusive bool) error {
+	k, err := key(name)
+	if err != nil {
+		return err
+	}
+	return f.do(background(), "PutObject", k, func(ctx context.Context) error {
+		in := &s3.PutObjectInput{Bucket: f.bucket, Key: &k, Body: io.NewSectionReader(content, 0, size), ContentLength: &size}
+		if exclusive {
+			in.IfNoneMatch = aws.String("*")
+		}
+		_, err := f.client.PutObject(ctx, in)
+		if exclusive && errors.Is(plain(err), storage.ErrConflict) {
+			// Another change of the name was under way: the next try is told
+			// which way that went.
+			return &busyError{err}
+		}
+		return err
+	})
+}
+
+// ReadFile reads a whole object.
+func (f *FS) ReadFile(name string) ([]byte, error) {
+	k, err := key(name)
+	if err != nil {
+		return nil, wrap(storage.OpReadFile, name, err)
+	}
+	var data []byte
+	err = f.do(background(), "GetObject", k, func(ctx context.Context) error {
+		out, err := f.client.GetObject(ctx, &s3.GetObjectInput{Bucket: f.bucket, Key: &k})
+		if err != nil {
+			return err
+		}
+		defer out.Body.Close()
+		data, err = io.ReadAll(out.Body)
+		return err
+	})
+	return data, wrap(storage.OpReadFile, name, err)
+}
+
+// Stat describes an object, or a directory that has something in it.
+func (f *FS) Stat(name string) (storage.Info, error) {
+	k, err := key(name)
+	if err != nil {
+		return storage.Info{}, wrap(storage.OpStat, name, err)
+	}
+	info := storage.Info{Name: path.Base(name)}
+	if k == "" {
+		info.Dir = true
+		return info, nil
+	}
+	err = f.do(background(), "HeadObject", k, func(ctx context.Context) error {
+		out, err := f.client.HeadObject(ctx, &s3.HeadObjectInput{Bucket: f.bucket, Key: &k})
+		if err == nil {
+			info.Size, info.ModTime = aws.ToInt64(out.ContentLength), aws.ToTime(out.LastModified)
+		}
+		return err
+	})
+	if errors.Is(err, storage.ErrNotExist) {
+		below, lerr := f.page(k+"/", "", "", 1)
+		switch {
+		case lerr != nil:
+			err = lerr
+		case len(below.Contents) > 0:
+			return storage.Info{Name: path.Base(name), Dir: true}, nil
+		}
+	}
+	if err != nil {
+		return storage.Info{}, wrap(storage.OpStat, name, err)
+	}
+	return info, nil
+}
+
+// page is one page of a listing.
+func (f *FS) page(prefix, delimiter, after string, n int32) (*s3.ListObjectsV2Output, error) {
+	return f.nextPage(&s3.ListObjectsV2Input{Bucket: f.bucket, Prefix: &prefix, Delimiter: text(delimiter), StartAfter: text(after), MaxKeys: aws.Int32(n)})
+}
+
+func (f *FS) nextPage(in *s3.ListObjectsV2Input) (out *s3.ListObjectsV2Output, err error) {
+	err = f.do(background(), "ListObjectsV2", *in.Prefix, func(ctx context.Context) error {
+		out, err = f.client.ListObjectsV2(ctx, in)
+		return err
+	})
+	return out, err
+}
+
+// text is nil for the empty text, which some stores take for something else.
+func text(s string) *string {
+	if s == "" {
+		return nil
+	}
+	return &s
+}
+
+// pageKeys is what S3 gives in one answer at most.
+const pageKeys = 1000
+
+// pages calls fn for each page of a listing.
+func (f *FS) pages(prefix, delimiter string, fn func(*s3.ListObjectsV2Output) error) error {
+	in := &s3.ListObjectsV2Input{Bucket: f.bucket, Prefix: &prefix, Delimiter: text(delimiter), MaxKeys: aws.Int32(pageKeys)}
+	for {
+		out, err := f.nextPage(in)
+		if err != nil {
+			return err
+		}
+		if err := fn(out); err != nil {
+			return err
+		}
+		if !aws.ToBool(out.IsTruncated) {
+			return nil
+		}
+		if aws.ToString(out.NextContinuationToken) == "" || aws.ToString(out.NextContinuationToken) == aws.ToString(in.ContinuationToken) {
+			return fmt.Errorf("the store says that its listing of %s goes on, and not where", prefix)
+		}
+		in.ContinuationToken = out.NextContinuationToken
+	}
+}
+
+// List describes what is directly below dir, sorted (S8).
+func (f *FS) List(dir string) ([]storage.Info, error) {
+	prefix, err := dirKey(dir)
+	if err != nil {
+		return nil, wrap(storage.OpList, dir, err)
+	}
+	var infos []storage.Info
+	err = f.pages(prefix, "/", func(p *s3.ListObjectsV2Output) error {
+		for i := range p.Contents {
+			if info, ok := describe(&p.Contents[i], prefix); ok {
+				infos = append(infos, info)
+			}
+		}
+		for _, c := range p.CommonPrefixes {
+			infos = append(infos, storage.Info{Name: strings.TrimSuffix(strings.TrimPrefix(aws.ToString(c.Prefix), prefix), "/"), Dir: true})
+		}
+		return nil
+	})
+	if err == nil && len(infos) == 0 && dir != "/" {
+		err = syscall.ENOENT
+	}
+	slices.SortFunc(infos, func(a, b storage.Info) int { return strings.Compare(a.Name, b.Name) })
+	return infos, wrap(storage.OpList, dir, err)
+}
+
+// ListAfter describes the first n objects in dir whose names sort after this
+// one.
+func (f *FS) ListAfter(dir, after string, n int) ([]storage.Info, error) {
+	prefix, err := dirKey(dir)
+	if err != nil {
+		return nil, wrap(storage.OpList, dir, err)
+	}
+	out, err := f.page(prefix, "/", prefix+after, int32(n))
+	if err != nil {
+		return nil, wrap(storage.OpList, dir, err)
+	}
+	var infos []storage.Info
+	for i := range out.Contents {
+		if info, ok := describe(&out.Contents[i], prefix); ok {
+			infos = append(infos, info)
+		}
+	}
+	return infos, nil
+}
+
+func dirKey(dir string) (prefix string, err error) {
+	k, err := key(dir)
+	if err != nil || k == "" {
+		return "", err
+	}
+	return k + "/", nil
+}
+
+// describe leaves out the empty objects that stand for directories in some
+// programs.
+func describe(o *types.Object, prefix string) (storage.Info, bool) {
+	name := strings.TrimPrefix(aws.ToString(o.Key), prefix)
+	return storage.Info{Name: name, Size: aws.ToInt64(o.Size), ModTime: aws.ToTime(o.LastModified)}, name != "" && !strings.HasSuffix(name, "/")
+}
+
+// Remove deletes an object. One that is not there is fine: S3 does not tell.
+func (f *FS) Remove(name string) error {
+	k, err := key(name)
+	if err == nil {
+		err = f.do(background(), "DeleteObject", k, func(ctx context.Context) error {
+			_, err := f.client.DeleteObject(ctx, &s3.DeleteObjectInput{Bucket: f.bucket, Key: &k})
+			return err
+		})
+	}
+	if errors.Is(err, storage.ErrNotExist) {
+		err = nil // some stores do tell
+	}
+	return wrap(storage.OpRemove, name, err)
+}
+
+// RemoveTree deletes an object and everything below its name.
+func (f *FS) RemoveTree(name string) error {
+	prefix, err := dirKey(name)
+	if err == nil && prefix == "" {
+		err = syscall.EBUSY // the whole bucket
+	}
+	if err != nil {
+		return wrap(storage.OpRemove, name, err)
+	}
+	if err := f.Remove(name); err != nil {
+		return err
+	}
+	return wrap(storage.OpRemove, name, f.pages(prefix, "", func(p *s3.ListObjectsV2Output) error {
+		for i := range p.Contents {
+			// One by one: what a store answers to many at once is a list of
+			// errors of its own, and some do not have it.
+			if err := f.Remove("/" + aws.ToString(p.Contents[i].Key)); err != nil {
+				return err
+			}
+		}
+		return nil
+	}))
+}
+
+// Mkdir has nothing to do: a directory is there when something is in it.
+func (f *FS) Mkdir(name string) error {
+	_, err := key(name)
+	return wrap(storage.OpMkdir, name, err)
+}
+
+// SyncDir has nothing to do: what was answered is durable.
+func (f *FS) SyncDir(dir string) error {
+	_, err := key(dir)
+	return wrap(storage.OpSyncDir, dir, err)
+}
+
+// Rename is not to be had: copying and deleting is no rename, neither in one
+// step nor exclusive.
+func (f *FS) Rename(oldName, newName string) error { return none(storage.OpRename, oldName, newName) }
+
+// Replace is not to be had; see Overwrite.
+func (f *FS) Replace(oldName, newName string) error { return none(storage.OpReplace, oldName, newName) }
+
+// Lock is not to be had: ownership is decided by the log.
+func (f *FS) Lock(name string) (io.Closer, error) { return nil, none(storage.OpLock, name, "") }
+
+func none(op storage.OpKind, name, to string) error {
+	err := storage.CheckName(name)
+	if err == nil && to != "" {
+		err = storage.CheckName(to)
+	}
+	if err == nil {
+		err = errors.ErrUnsupported
+	}
+	return &storage.Error{Op: op, Name: name, To: to, Err: err}
+}
+
+// busyError is a conflict that a further try clears up.
+type busyError struct{ err error }
+
+func (e *busyError) Error() string { return e.err.Error() }

@@ -1,0 +1,160 @@
+package s3fs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/aws/smithy-go"
+	smithyhttp "github.com/aws/smithy-go/transport/http"
+
+	"github.com/hivesink/hivesink/internal/fault"
+	"github.com/hivesink/hivesink/storage"
+)
+
+const (
+	firstPause = 100 * time.Millisecond
+	longPause  = 10 * time.Second
+)
+
+// do makes one request, again and again while its failure is one that may pass
+// (X1). call gets a context with the deadline of one try.
+func (f *FS) do(ctx context.Context, op, key string, call func(context.Context) error) error {
+	until := time.Now().Add(f.o.RetryFor)
+	pause := firstPause
+	for try := 1; ; try++ {
+		one, cancel := context.WithTimeout(ctx, f.o.RequestTimeout)
+		err := call(one)
+		cancel()
+		if err == nil {
+			if try > 1 && f.o.Notify != nil {
+				f.o.Notify(op+" "+key, nil)
+			}
+			return nil
+		}
+		err = plain(err)
+		if ctx.Err() != nil || !passes(err) || time.Now().Add(pause).After(until) {
+			if try > 1 && passes(err) {
+				err = fmt.Errorf("%s failed %d times: %w", op, try, err)
+			}
+			return err
+		}
+		wait := pause/2 + rand.N(pause/2+1) // many that were refused together come back apart
+		if f.o.Notify != nil {
+			f.o.Notify(op+" "+key, fmt.Errorf("try %d, again in %s: %w", try, wait.Round(time.Millisecond), err))
+		}
+		select {
+		case <-time.After(wait):
+		case <-ctx.Done():
+			return err
+		}
+		pause = min(2*pause, longPause)
+	}
+}
+
+// passes says whether a failure may pass: nothing was answered, or the store is
+// busy or in trouble. It may have done what it was asked for.
+func passes(err error) bool {
+	switch code(err) {
+	case "SlowDown", "ServiceUnavailable", "InternalError", "RequestTimeout", "RequestTimeoutException", "Throttling",
+		"ThrottlingException", "RequestLimitExceeded", "BandwidthLimitExceeded", "OperationAborted", "PriorRequestNotComplete",
+		"XMinioServerNotInitialized", "IncompleteBody":
+		return true
+	}
+	var busy *busyError
+	if errors.As(err, &busy) {
+		return true
+	}
+	if s := status(err); s != 0 {
+		return s >= 500 && s != http.StatusNotImplemented || s == http.StatusTooManyRequests || s == http.StatusRequestTimeout
+	}
+	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) {
+		return true
+	}
+	var classed *fault.Error
+	if errors.As(err, &classed) {
+		return false // the keys cannot be read
+	}
+	var network net.Error
+	var sent *smithyhttp.RequestSendError
+	return errors.As(err, &network) || errors.As(err, &sent)
+}
+
+// code is S3's word for an error, "" when there was no answer.
+func code(err error) string {
+	var api smithy.APIError
+	if errors.As(err, &api) {
+		return api.ErrorCode()
+	}
+	return ""
+}
+
+func status(err error) int {
+	var answer *smithyhttp.ResponseError
+	if errors.As(err, &answer) {
+		return answer.HTTPStatusCode()
+	}
+	return 0
+}
+
+// s3Error is an error of the store in few words: its code and message, and how
+// it maps to storage's (S3). The SDK's text repeats the operation and has ids
+// of the request that say nothing to people.
+type s3Error struct {
+	err  error
+	text string
+	is   error // storage's error, or nil
+}
+
+func (e *s3Error) Error() string        { return e.text }
+func (e *s3Error) Unwrap() error        { return e.err }
+func (e *s3Error) Is(target error) bool { return e.is != nil && target == e.is }
+
+// plain maps an error of the SDK.
+func plain(err error) error {
+	var known *s3Error
+	if errors.As(err, &known) {
+		return err
+	}
+	if err == nil {
+		return nil
+	}
+	e := &s3Error{err: err, text: err.Error()}
+	c, s := code(err), status(err)
+	var api smithy.APIError
+	if errors.As(err, &api) {
+		e.text = api.ErrorCode()
+		if m := api.ErrorMessage(); m != "" && m != api.ErrorCode() {
+			e.text += ": " + m
+		}
+	}
+	var op *smithy.OperationError
+	if api == nil && errors.As(err, &op) {
+		e.text = op.Unwrap().Error()
+	}
+	switch {
+	case c == "PreconditionFailed" || s == http.StatusPreconditionFailed:
+		e.is = storage.ErrExist
+	case c == "NoSuchKey" || c == "NoSuchUpload" || c == "NotFound" || c != "NoSuchBucket" && s == http.StatusNotFound:
+		e.is = storage.ErrNotExist
+	case c == "ConditionalRequestConflict" || s == http.StatusConflict && c != "OperationAborted":
+		e.is = storage.ErrConflict
+	case c == "QuotaExceeded" || c == "XMinioStorageFull" || c == "XMinioAdminBucketQuotaExceeded" || s == http.StatusInsufficientStorage:
+		e.is = storage.ErrNoSpace
+	case s == http.StatusForbidden || s == http.StatusUnauthorized:
+		e.is = storage.ErrPermission
+	}
+	return e
+}
+
+func wrap(op storage.OpKind, name string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return &storage.Error{Op: op, Name: name, Err: err}
+}

@@ -1,0 +1,133 @@
+package s3fs
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/x509"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"net/http"
+	"path"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+
+	"github.com/hivesink/hivesink/internal/fault"
+	"github.com/hivesink/hivesink/storage"
+)
+
+// startFor bounds how long finding out that nothing works may take.
+const startFor = 10 * time.Second
+
+// greet asks for one key of the bucket: that needs everything an address, keys
+// and a bucket can be wrong in.
+func (f *FS) greet(ctx context.Context) error {
+	err := f.do(ctx, "ListObjectsV2", "", func(ctx context.Context) error {
+		_, err := f.client.ListObjectsV2(ctx, &s3.ListObjectsV2Input{Bucket: f.bucket, MaxKeys: aws.Int32(1)})
+		return err
+	})
+	return f.startError(err)
+}
+
+// startError names the option that a failure at the start comes from.
+func (f *FS) startError(err error) error {
+	if err == nil {
+		return nil
+	}
+	at := "AWS"
+	if f.o.Endpoint != "" {
+		at = f.o.Endpoint
+	}
+	var classed *fault.Error
+	if errors.As(err, &classed) && classed.Class == fault.Config {
+		return classed // the keys cannot be read
+	}
+	switch c := code(err); {
+	case c == "NoSuchBucket" || c == "NotFound" || c == "InvalidBucketName":
+		return fault.Wrap(fault.Config, "make the bucket, or check s3.endpoint",
+			fmt.Errorf("table.location: there is no bucket %q at %s: %w", f.o.Bucket, at, err))
+	case c == "InvalidAccessKeyId" || c == "SignatureDoesNotMatch" || c == "InvalidToken" || c == "ExpiredToken" || c == "TokenRefreshRequired":
+		return fault.Wrap(fault.Config, "", fmt.Errorf("s3.access_key, s3.secret_key: %s refuses them: %w", at, err))
+	case c == "RequestTimeTooSkewed":
+		return fault.Wrap(fault.Config, "set the clock of this machine", fmt.Errorf("s3.endpoint: %s: %w", at, err))
+	case c == "PermanentRedirect" || c == "AuthorizationHeaderMalformed" || c == "IllegalLocationConstraintException" || status(err) == http.StatusMovedPermanently:
+		return fault.Wrap(fault.Config, "set the region of the bucket", fmt.Errorf("s3.region: %s: %w", at, err))
+	case errors.Is(err, storage.ErrPermission):
+		return fault.Wrap(fault.Config, "grant s3:ListBucket, s3:GetObject, s3:PutObject, s3:DeleteObject, s3:AbortMultipartUpload and s3:ListMultipartUploadParts; docs/s3.md has a policy",
+			fmt.Errorf("table.location: the keys may not list bucket %q at %s: %w", f.o.Bucket, at, err))
+	case noKeys(err):
+		return fault.Wrap(fault.Config, "set s3.access_key and s3.secret_key, or give the AWS credential chain something to find",
+			fmt.Errorf("s3.access_key: no credentials: %w", err))
+	}
+	return f.noAnswer(at, err)
+}
+
+// noAnswer is the error of an address that no object store answers at.
+func (f *FS) noAnswer(at string, err error) error {
+	var unknown x509.UnknownAuthorityError
+	var invalid x509.CertificateInvalidError
+	var name x509.HostnameError
+	switch {
+	case errors.As(err, &unknown):
+		return fault.Wrap(fault.Config, "name the authority's certificate in s3.ca", fmt.Errorf("s3.endpoint: %s: %w", at, err))
+	case errors.As(err, &invalid), errors.As(err, &name):
+		return fault.Wrap(fault.Config, "the server needs another certificate", fmt.Errorf("s3.endpoint: %s: %w", at, err))
+	case !passes(err):
+		return fault.Wrap(fault.Config, "is it an S3-compatible store, and http or https as it is?", fmt.Errorf("s3.endpoint: %s does not answer as S3 does: %w", at, err))
+	}
+	return fault.Wrap(fault.Halt, fmt.Sprintf("tried for %s; is the address right, and the store up?", startFor), fmt.Errorf("s3.endpoint: %s cannot be reached: %w", at, err))
+}
+
+// noKeys knows the SDK's text for a chain that found nothing; it has no type.
+func noKeys(err error) bool {
+	return strings.Contains(err.Error(), "failed to refresh cached credentials") || strings.Contains(err.Error(), "get credentials")
+}
+
+// Probe does on an object of its own what the ledger and publishing rely on
+// (storage O1): of two makers of a name the second is refused, by Put and by
+// Complete.
+func (f *FS) Probe(ctx context.Context, dir string) error {
+	var bits [8]byte
+	_, _ = rand.Read(bits[:]) // never fails
+	name := path.Join(dir, "probe-"+hex.EncodeToString(bits[:]))
+	defer f.Remove(name) // as well as that goes; the next owner sweeps
+	if err := f.Make(name, []byte("1")); err != nil {
+		return f.probeError("PUT with If-None-Match: *", err)
+	}
+	if err := f.Make(name, []byte("2")); !errors.Is(err, storage.ErrExist) {
+		return f.probeError("PUT with If-None-Match: * over an object", err)
+	}
+	id, err := f.Upload(ctx, name, strings.NewReader("3"), 1)
+	if err != nil {
+		return f.probeError("a multipart upload", err)
+	}
+	err = f.Complete(name, id)
+	if aerr := f.Abort(name, id); aerr != nil && errors.Is(err, storage.ErrExist) {
+		return f.probeError("aborting a multipart upload", aerr)
+	}
+	if !errors.Is(err, storage.ErrExist) {
+		return f.probeError("CompleteMultipartUpload with If-None-Match: * over an object", err)
+	}
+	data, err := f.ReadFile(name)
+	if err == nil && string(data) != "1" {
+		return f.probeError("PUT with If-None-Match: * over an object", nil)
+	}
+	return err
+}
+
+func (f *FS) probeError(what string, err error) error {
+	const hint = "two processes could overwrite each other's work there; use a store that keeps conditional writes (docs/s3.md)"
+	if err == nil {
+		return fault.New(fault.Config, hint, "table.location: the store overwrites where it must not: %s was not refused", what)
+	}
+	if errors.Is(err, storage.ErrPermission) {
+		return fault.Wrap(fault.Config, "docs/s3.md has the permissions that are needed", fmt.Errorf("table.location: %s: %w", what, err))
+	}
+	if passes(err) {
+		return fmt.Errorf("try the store: %s: %w", what, err)
+	}
+	return fault.Wrap(fault.Config, hint, fmt.Errorf("table.location: the store does not know %s: %w", what, err))
+}

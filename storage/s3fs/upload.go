@@ -1,0 +1,295 @@
+package s3fs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/aws-sdk-go-v2/service/s3/types"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/hivesink/hivesink/storage"
+)
+
+// sentPart is a part that the store has acknowledged.
+type sentPart = types.CompletedPart
+
+// Upload sends content to a hidden upload (storage O3).
+func (f *FS) Upload(ctx context.Context, name string, content io.ReaderAt, size int64) (string, error) {
+	id, err := f.upload(ctx, name, size, func(ctx context.Context, k, id string, n int32, off, length int64) (sentPart, error) {
+		return f.sendPart(ctx, k, id, n, io.NewSectionReader(content, off, length), length)
+	}, nil)
+	return id, wrap(storage.OpWrite, name, err)
+}
+
+// UploadCopy lets the store copy the bytes of another object to a hidden upload.
+func (f *FS) UploadCopy(ctx context.Context, name, from string, size int64) (string, error) {
+	source, err := key(from)
+	if err != nil {
+		return "", wrap(storage.OpWrite, from, err)
+	}
+	source = escapePath(f.o.Bucket + "/" + source)
+	id, err := f.upload(ctx, name, size, func(ctx context.Context, k, id string, n int32, off, length int64) (sentPart, error) {
+		return f.copyPart(ctx, k, id, n, source, fmt.Sprintf("bytes=%d-%d", off, off+length-1))
+	}, nil)
+	return id, wrap(storage.OpWrite, name, err)
+}
+
+// partFunc sends one part.
+type partFunc func(ctx context.Context, key, id string, number int32, off, length int64) (sentPart, error)
+
+// upload starts an upload and sends all its parts. started, if any, is told its
+// id before the first part.
+func (f *FS) upload(ctx context.Context, name string, size int64, send partFunc, started func(id string) error) (string, error) {
+	k, err := key(name)
+	if err != nil {
+		return "", err
+	}
+	var id string
+	err = f.do(ctx, "CreateMultipartUpload", k, func(ctx context.Context) error {
+		out, err := f.client.CreateMultipartUpload(ctx, &s3.CreateMultipartUploadInput{Bucket: f.bucket, Key: &k, ChecksumAlgorithm: types.ChecksumAlgorithmCrc32})
+		if err == nil {
+			id = aws.ToString(out.UploadId)
+		}
+		return err
+	})
+	if err != nil {
+		return "", err
+	}
+	if started != nil {
+		err = started(id)
+	}
+	var parts []sentPart
+	if err == nil {
+		parts, err = f.sendParts(ctx, k, id, size, send)
+	}
+	if err != nil {
+		if aerr := f.Abort(name, id); aerr != nil {
+			return "", errors.Join(err, aerr)
+		}
+		return "", err
+	}
+	f.mu.Lock()
+	f.parts[id] = parts
+	f.mu.Unlock()
+	return id, nil
+}
+
+func (f *FS) sendParts(ctx context.Context, k, id string, size int64, send partFunc) ([]sentPart, error) {
+	each := f.o.PartSize
+	for (size+each-1)/each > maxParts {
+		each *= 2
+	}
+	n := max(1, int((size+each-1)/each))
+	parts := make([]sentPart, n)
+	g, gctx := errgroup.WithContext(ctx)
+	g.SetLimit(f.o.Concurrency)
+	for i := range n {
+		g.Go(func() (err error) { // joined by Wait below
+			off := int64(i) * each
+			parts[i], err = send(gctx, k, id, int32(i+1), off, min(each, size-off))
+			return err
+		})
+	}
+	return parts, g.Wait()
+}
+
+func (f *FS) sendPart(ctx context.Context, k, id string, n int32, body *io.SectionReader, length int64) (part sentPart, err error) {
+	err = f.do(ctx, "UploadPart", k, func(ctx context.Context) error {
+		if _, err := body.Seek(0, io.SeekStart); err != nil {
+			return err
+		}
+		out, err := f.client.UploadPart(ctx, &s3.UploadPartInput{Bucket: f.bucket, Key: &k, UploadId: &id, PartNumber: &n, Body: body,
+			ContentLength: &length, ChecksumAlgorithm: types.ChecksumAlgorithmCrc32})
+		if err == nil {
+			part = sentPart{ETag: out.ETag, PartNumber: &n, ChecksumCRC32: out.ChecksumCRC32}
+		}
+		return err
+	})
+	return part, err
+}
+
+func (f *FS) copyPart(ctx context.Context, k, id string, n int32, source, bytes string) (part sentPart, err error) {
+	err = f.do(ctx, "UploadPartCopy", k, func(ctx context.Context) error {
+		out, err := f.client.UploadPartCopy(ctx, &s3.UploadPartCopyInput{Bucket: f.bucket, Key: &k, UploadId: &id, PartNumber: &n,
+			CopySource: &source, CopySourceRange: &bytes})
+		if err == nil {
+			part = sentPart{ETag: out.CopyPartResult.ETag, PartNumber: &n, ChecksumCRC32: out.CopyPartResult.ChecksumCRC32}
+		}
+		return err
+	})
+	return part, err
+}
+
+// Complete makes an upload visible if there is no object of its name.
+func (f *FS) Complete(name, id string) error {
+	k, err := key(name)
+	if err != nil {
+		return wrap(storage.OpRename, name, err)
+	}
+	f.mu.Lock()
+	parts := f.parts[id]
+	f.mu.Unlock()
+	if parts == nil {
+		if parts, err = f.listParts(k, id); err != nil {
+			return wrap(storage.OpRename, name, err)
+		}
+	}
+	err = f.do(background(), "CompleteMultipartUpload", k, func(ctx context.Context) error {
+		_, err := f.client.CompleteMultipartUpload(ctx, &s3.CompleteMultipartUploadInput{Bucket: f.bucket, Key: &k, UploadId: &id,
+			MultipartUpload: &types.CompletedMultipartUpload{Parts: parts}, IfNoneMatch: aws.String("*")})
+		return err
+	})
+	if err == nil {
+		f.forget(id)
+	}
+	return wrap(storage.OpRename, name, err)
+}
+
+func (f *FS) forget(id string) {
+	f.mu.Lock()
+	delete(f.parts, id)
+	f.mu.Unlock()
+}
+
+// listParts asks the store for the parts of an upload of another process.
+func (f *FS) listParts(k, id string) (parts []sentPart, err error) {
+	in := &s3.ListPartsInput{Bucket: f.bucket, Key: &k, UploadId: &id}
+	for {
+		var out *s3.ListPartsOutput
+		err := f.do(background(), "ListParts", k, func(ctx context.Context) (err error) {
+			out, err = f.client.ListParts(ctx, in)
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
+		for _, p := range out.Parts {
+			parts = append(parts, sentPart{ETag: p.ETag, PartNumber: p.PartNumber, ChecksumCRC32: p.ChecksumCRC32})
+		}
+		if !aws.ToBool(out.IsTruncated) {
+			slices.SortFunc(parts, func(a, b sentPart) int { return int(*a.PartNumber - *b.PartNumber) })
+			return parts, nil
+		}
+		in.PartNumberMarker = out.NextPartNumberMarker
+	}
+}
+
+// aborts is how often an upload is aborted whose parts come in again: those
+// that were on their way when it was aborted.
+const aborts = 5
+
+// Abort ends an upload and sees that it is gone (storage O3).
+func (f *FS) Abort(name, id string) error {
+	k, err := key(name)
+	if err != nil {
+		return wrap(storage.OpRemove, name, err)
+	}
+	f.forget(id)
+	for range aborts {
+		err = f.do(background(), "AbortMultipartUpload", k, func(ctx context.Context) error {
+			_, err := f.client.AbortMultipartUpload(ctx, &s3.AbortMultipartUploadInput{Bucket: f.bucket, Key: &k, UploadId: &id})
+			return err
+		})
+		if err != nil && !errors.Is(err, storage.ErrNotExist) {
+			return wrap(storage.OpRemove, name, err)
+		}
+		if _, err = f.listParts(k, id); errors.Is(err, storage.ErrNotExist) {
+			return nil
+		}
+		if err != nil {
+			return wrap(storage.OpRemove, name, err)
+		}
+	}
+	return wrap(storage.OpRemove, name, fmt.Errorf("upload %s is still there after it was aborted %d times", id, aborts))
+}
+
+// noteExt ends the name of the note of an upload that is being made (X3).
+const noteExt = ".upload"
+
+// AbortLeft aborts the uploads that the notes in dir name, and those below dir
+// that the store lists, where it does.
+func (f *FS) AbortLeft(dir string) error {
+	infos, err := f.List(dir)
+	if err != nil && !errors.Is(err, storage.ErrNotExist) {
+		return err
+	}
+	for _, i := range infos {
+		name, ok := strings.CutSuffix(i.Name, noteExt)
+		if !ok || i.Dir {
+			continue
+		}
+		note := path.Join(dir, i.Name)
+		id, err := f.ReadFile(note)
+		if errors.Is(err, storage.ErrNotExist) {
+			continue
+		}
+		if err == nil {
+			err = f.Abort(path.Join(dir, name), string(id))
+		}
+		if err == nil {
+			err = f.Remove(note)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return f.abortListed(dir)
+}
+
+// abortListed goes by the store's listing of uploads. Nothing depends on it
+// (storage O4): one that does not list, lists nothing or says that it cannot
+// leaves what it has to the bucket's lifecycle rule.
+func (f *FS) abortListed(dir string) error {
+	prefix, err := dirKey(dir)
+	if err != nil {
+		return wrap(storage.OpList, dir, err)
+	}
+	var after *string
+	for {
+		var out *s3.ListMultipartUploadsOutput
+		err := f.do(background(), "ListMultipartUploads", prefix, func(ctx context.Context) (err error) {
+			out, err = f.client.ListMultipartUploads(ctx, &s3.ListMultipartUploadsInput{Bucket: f.bucket, Prefix: &prefix, KeyMarker: after})
+			return err
+		})
+		if err != nil {
+			return nil
+		}
+		for _, u := range out.Uploads {
+			if !strings.HasPrefix(aws.ToString(u.Key), prefix) {
+				continue // a store that does not know prefixes
+			}
+			if err := f.Abort("/"+aws.ToString(u.Key), aws.ToString(u.UploadId)); err != nil {
+				return err
+			}
+		}
+		if !aws.ToBool(out.IsTruncated) || aws.ToString(out.NextKeyMarker) == aws.ToString(after) {
+			return nil
+		}
+		after = out.NextKeyMarker
+	}
+}
+
+// escapePath is a copy source: percent-encoded, but for the slashes.
+func escapePath(s string) string {
+	const upper = "0123456789ABCDEF"
+	var b strings.Builder
+	for i := range len(s) {
+		c := s[i]
+		switch {
+		case c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.IndexByte("-_.~/", c) >= 0:
+			b.WriteByte(c)
+		default:
+			b.WriteByte('%')
+			b.WriteByte(upper[c>>4])
+			b.WriteByte(upper[c&15])
+		}
+	}
+	return b.String()
+}

@@ -206,28 +206,21 @@ func cut(b []byte, at int64, n int32) []byte { return b[at : at+int64(n)] }
 // something is left out.
 func withoutPlaces(c rawColumn) (out []byte) {
 	w := walker{b: c}
-	for last := int16(0); ; {
-		typ, ok := w.next(&last)
-		if !ok {
-			return out
-		}
-		if last != 3 {
+	for id, typ := range w.fields {
+		if id != 3 {
 			w.skip(typ)
 			continue
 		}
-		for last := int16(0); ; {
-			typ, ok := w.next(&last)
-			if !ok {
-				break
-			}
+		for id, typ := range w.fields {
 			v := w.skip(typ)
-			switch last {
+			switch id {
 			case 9, 10, 11, 14:
 			default:
-				out = append(append(out, byte(last), typ), v...)
+				out = append(append(out, byte(id), typ), v...)
 			}
 		}
 	}
+	return out
 }
 
 // checkIndexes checks that every place an offset index names has a data page,
@@ -244,12 +237,8 @@ func checkIndexes(t *testing.T, data []byte) {
 			e := f.groups()[g].columns[i].pages()
 			w := walker{b: x.offsetIndex(g, i)}
 			row := int64(-1)
-			for last := int16(0); len(w.b) > 0; {
-				typ, ok := w.next(&last)
-				if !ok {
-					break
-				}
-				if last != 1 {
+			for id, typ := range w.fields {
+				if id != 1 {
 					w.skip(typ)
 					continue
 				}

@@ -178,20 +178,17 @@ func (f *File) Meta() map[string]string {
 }
 
 func (w *walker) keyValue() (key, value []byte) {
-	for last := int16(0); ; {
-		typ, ok := w.next(&last)
-		if !ok {
-			return key, value
-		}
+	for id, typ := range w.fields {
 		switch {
-		case last == 1 && typ == thriftBinary:
+		case id == 1 && typ == thriftBinary:
 			key = w.bytes()
-		case last == 2 && typ == thriftBinary:
+		case id == 2 && typ == thriftBinary:
 			value = w.bytes()
 		default:
 			w.skip(typ)
 		}
 	}
+	return key, value
 }
 
 // CreatedBy is the program that wrote the file, as it says.

@@ -34,19 +34,15 @@ var errEncrypted = errors.New("it is encrypted; encrypted files are not merged")
 func parseFooter(b []byte) (*rawFooter, error) {
 	out := &rawFooter{}
 	w := walker{b: b}
-	for last := int16(0); ; {
-		typ, ok := w.next(&last)
-		if !ok {
-			break
-		}
+	for id, typ := range w.fields {
 		switch {
-		case last == 1 && typ == thriftI32:
+		case id == 1 && typ == thriftI32:
 			out.version = w.int()
-		case last == 3:
+		case id == 3:
 			out.rows = w.typed(typ, thriftI64)
-		case last == 2 && typ == thriftList:
+		case id == 2 && typ == thriftList:
 			out.schema = w.skip(typ)
-		case last == 4 && typ == thriftList:
+		case id == 4 && typ == thriftList:
 			elem, n := w.list()
 			if elem != thriftStruct && n > 0 {
 				return nil, errThrift
@@ -58,13 +54,13 @@ func parseFooter(b []byte) (*rawFooter, error) {
 				}
 				out.rowGroups = append(out.rowGroups, g)
 			}
-		case last == 5 && typ == thriftList:
+		case id == 5 && typ == thriftList:
 			out.meta = w.skip(typ)
-		case last == 6 && typ == thriftBinary:
+		case id == 6 && typ == thriftBinary:
 			out.createdBy = string(w.bytes())
-		case last == 7 && typ == thriftList:
+		case id == 7 && typ == thriftList:
 			out.orders = w.skip(typ)
-		case last == 8 || last == 9: // encryption_algorithm, footer_signing_key_metadata
+		case id == 8 || id == 9: // encryption_algorithm, footer_signing_key_metadata
 			out.encrypted = true
 			w.skip(typ)
 		default:
@@ -91,12 +87,8 @@ type places struct {
 func (c rawColumn) appendTo(dst []byte, p *places) ([]byte, error) {
 	w := walker{b: c}
 	out := thriftStructOf{dst: dst}
-	for last := int16(0); ; {
-		typ, ok := w.next(&last)
-		if !ok {
-			break
-		}
-		switch last {
+	for id, typ := range w.fields {
+		switch id {
 		case 1: // file_path
 			return nil, fmt.Errorf("its column chunk lies in another file, %q", w.bytes())
 		case 2: // file_offset: of late it is 0
@@ -115,8 +107,8 @@ func (c rawColumn) appendTo(dst []byte, p *places) ([]byte, error) {
 			return nil, errEncrypted
 		default:
 			v := w.skip(typ)
-			if last > 7 {
-				out.raw(last, typ, v)
+			if id > 7 {
+				out.raw(id, typ, v)
 			}
 		}
 	}
@@ -138,37 +130,33 @@ func (c rawColumn) appendTo(dst []byte, p *places) ([]byte, error) {
 func appendColumnMeta(dst []byte, w *walker, p *places) []byte {
 	out := thriftStructOf{dst: dst}
 	kind := int64(-1)
-	for last := int16(0); ; {
-		typ, ok := w.next(&last)
-		if !ok {
-			break
-		}
-		switch last {
+	for id, typ := range w.fields {
+		switch id {
 		case 1: // type
 			kind = w.int()
 			out.int(1, typ, kind)
 		case 9, 10, 11: // data_page_offset, index_page_offset, dictionary_page_offset
 			at := w.int()
-			if at > 0 || last == 9 {
+			if at > 0 || id == 9 {
 				at += p.shift
 			}
-			out.int(last, typ, at)
+			out.int(id, typ, at)
 		case 12: // statistics
 			v := w.skip(typ)
 			if (kind != 6 && kind != 7) || hasNewMinMax(v) { // BYTE_ARRAY, FIXED_LEN_BYTE_ARRAY
-				out.raw(last, typ, v)
+				out.raw(id, typ, v)
 			}
 		case 14: // bloom_filter_offset
 			w.skip(typ)
 			if p.bloom > 0 {
-				out.int(last, typ, p.bloom)
+				out.int(id, typ, p.bloom)
 			}
 		case 15: // bloom_filter_length
 			if v := w.skip(typ); p.bloom > 0 {
-				out.raw(last, typ, v)
+				out.raw(id, typ, v)
 			}
 		default:
-			out.raw(last, typ, w.skip(typ))
+			out.raw(id, typ, w.skip(typ))
 		}
 	}
 	return out.end()
@@ -180,13 +168,9 @@ func appendColumnMeta(dst []byte, w *walker, p *places) []byte {
 func hasNewMinMax(statistics []byte) bool {
 	w := walker{b: statistics}
 	old := false
-	for last := int16(0); ; {
-		typ, ok := w.next(&last)
-		if !ok {
-			break
-		}
+	for id, typ := range w.fields {
 		w.skip(typ)
-		switch last {
+		switch id {
 		case 1, 2:
 			old = true
 		case 5, 6:

@@ -53,15 +53,11 @@ func (f *File) Nulls() []int64 {
 func (c *columnChunk) saidNulls() (n int64, bounded bool) {
 	n = -1
 	w := walker{b: c.statistics}
-	for last := int16(0); len(w.b) > 0; {
-		typ, ok := w.next(&last)
-		if !ok {
-			break
-		}
+	for id, typ := range w.fields {
 		switch {
-		case last == 3 && typ == thriftI64:
+		case id == 3 && typ == thriftI64:
 			n = w.int()
-		case (last == 1 || last == 2 || last == 5 || last == 6) && typ == thriftBinary:
+		case (id == 1 || id == 2 || id == 5 || id == 6) && typ == thriftBinary:
 			bounded = len(w.bytes()) > 0 || bounded
 		default:
 			w.skip(typ)

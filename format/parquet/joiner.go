@@ -148,12 +148,8 @@ func (j *joiner) copyBloom(f *File, c *columnChunk, p *places) error {
 			return fmt.Errorf("read the bloom filter at %d: %w", at, err)
 		}
 		w := walker{b: head}
-		for last := int16(0); ; {
-			typ, ok := w.next(&last)
-			if !ok {
-				break
-			}
-			if last == 1 && typ == thriftI32 {
+		for id, typ := range w.fields {
+			if id == 1 && typ == thriftI32 {
 				n = w.int()
 			} else {
 				w.skip(typ)

@@ -52,12 +52,8 @@ func (m *merger) factsOf(k, i int) *chunkFacts {
 
 func (f *chunkFacts) readOffsetIndex(b []byte) {
 	w := walker{b: b}
-	for last := int16(0); len(b) > 0; {
-		typ, ok := w.next(&last)
-		if !ok {
-			break
-		}
-		if last != 1 || typ != thriftList {
+	for id, typ := range w.fields {
+		if id != 1 || typ != thriftList {
 			w.skip(typ)
 			continue
 		}
@@ -74,18 +70,14 @@ func (f *chunkFacts) readOffsetIndex(b []byte) {
 // readColumnIndex takes nothing from an index that is not whole.
 func (f *chunkFacts) readColumnIndex(b []byte) {
 	w := walker{b: b}
-	for last := int16(0); len(b) > 0; {
-		typ, ok := w.next(&last)
-		if !ok {
-			break
-		}
-		if typ != thriftList || last > 5 || last == 4 {
+	for id, typ := range w.fields {
+		if typ != thriftList || id > 5 || id == 4 {
 			w.skip(typ)
 			continue
 		}
 		_, n := w.list()
 		for i := 0; i < n && !w.bad; i++ {
-			switch last {
+			switch id {
 			case 1:
 				if w.at >= len(w.b) {
 					w.fail()

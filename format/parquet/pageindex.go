@@ -99,13 +99,9 @@ func appendOffsetIndex(dst, raw []byte, shift int64, chunk extent) []byte {
 	w := walker{b: raw}
 	out := thriftStructOf{dst: dst}
 	pages := 0
-	for last := int16(0); len(raw) > 0; {
-		typ, ok := w.next(&last)
-		if !ok {
-			break
-		}
-		if last != 1 || typ != thriftList {
-			out.raw(last, typ, w.skip(typ))
+	for id, typ := range w.fields {
+		if id != 1 || typ != thriftList {
+			out.raw(id, typ, w.skip(typ))
 			continue
 		}
 		elem, n := w.list()
@@ -131,12 +127,8 @@ func appendOffsetIndex(dst, raw []byte, shift int64, chunk extent) []byte {
 }
 
 func (w *walker) pageLocation() (p format.PageLocation) {
-	for last := int16(0); ; {
-		typ, ok := w.next(&last)
-		if !ok {
-			return p
-		}
-		switch last {
+	for id, typ := range w.fields {
+		switch id {
 		case 1:
 			p.Offset = w.int()
 		case 2:
@@ -147,6 +139,7 @@ func (w *walker) pageLocation() (p format.PageLocation) {
 			w.skip(typ)
 		}
 	}
+	return p
 }
 
 func appendPageLocation(dst []byte, p *format.PageLocation) []byte {

@@ -45,25 +45,21 @@ func nextPage(chunk []byte, p *rawPage) (rest []byte, err error) {
 	w := walker{b: chunk}
 	*p = rawPage{kind: -1, rows: -1, stats: rawStatistics{nulls: -1}}
 	packed := int64(-1)
-	for last := int16(0); ; {
-		typ, ok := w.next(&last)
-		if !ok {
-			break
-		}
+	for id, typ := range w.fields {
 		switch {
-		case last == 1:
+		case id == 1:
 			p.kind = format.PageType(w.int())
-		case last == 2:
+		case id == 2:
 			p.size = int(w.int())
-		case last == 3:
+		case id == 3:
 			packed = w.int()
-		case last == 4:
+		case id == 4:
 			p.crc, p.hasCRC = uint32(w.int()), true
-		case last == 5 && typ == thriftStruct:
+		case id == 5 && typ == thriftStruct:
 			w.dataHeader(p)
-		case last == 7 && typ == thriftStruct:
+		case id == 7 && typ == thriftStruct:
 			w.dictionaryHeader(p)
-		case last == 8 && typ == thriftStruct:
+		case id == 8 && typ == thriftStruct:
 			w.dataHeaderV2(p)
 		default:
 			w.skip(typ)
@@ -85,19 +81,15 @@ func (p *rawPage) check() error {
 }
 
 func (w *walker) dataHeader(p *rawPage) {
-	for last := int16(0); ; {
-		typ, ok := w.next(&last)
-		if !ok {
-			return
-		}
+	for id, typ := range w.fields {
 		switch {
-		case last == 1:
+		case id == 1:
 			p.values = int(w.int())
-		case last == 2:
+		case id == 2:
 			p.encoding = format.Encoding(w.int())
-		case last == 3:
+		case id == 3:
 			p.levels = format.Encoding(w.int())
-		case last == 5 && typ == thriftStruct:
+		case id == 5 && typ == thriftStruct:
 			p.stats = w.statistics()
 		default:
 			w.skip(typ)
@@ -106,12 +98,8 @@ func (w *walker) dataHeader(p *rawPage) {
 }
 
 func (w *walker) dictionaryHeader(p *rawPage) {
-	for last := int16(0); ; {
-		typ, ok := w.next(&last)
-		if !ok {
-			return
-		}
-		switch last {
+	for id, typ := range w.fields {
+		switch id {
 		case 1:
 			p.values = int(w.int())
 		case 2:
@@ -124,27 +112,23 @@ func (w *walker) dictionaryHeader(p *rawPage) {
 
 func (w *walker) dataHeaderV2(p *rawPage) {
 	nulls := int64(-1)
-	for last := int16(0); ; {
-		typ, ok := w.next(&last)
-		if !ok {
-			break
-		}
+	for id, typ := range w.fields {
 		switch {
-		case last == 1:
+		case id == 1:
 			p.values = int(w.int())
-		case last == 2:
+		case id == 2:
 			nulls = w.int()
-		case last == 3:
+		case id == 3:
 			p.rows = int(w.int())
-		case last == 4:
+		case id == 4:
 			p.encoding = format.Encoding(w.int())
-		case last == 5:
+		case id == 5:
 			p.defs = int(w.int())
-		case last == 6:
+		case id == 6:
 			p.reps = int(w.int())
-		case last == 7:
+		case id == 7:
 			p.plain = typ == thriftFalse
-		case last == 8 && typ == thriftStruct:
+		case id == 8 && typ == thriftStruct:
 			p.stats = w.statistics()
 		default:
 			w.skip(typ)
@@ -157,24 +141,21 @@ func (w *walker) dataHeaderV2(p *rawPage) {
 // count: nobody knows how their writer compared.
 func (w *walker) statistics() (s rawStatistics) {
 	s.nulls = -1
-	for last := int16(0); ; {
-		typ, ok := w.next(&last)
-		if !ok {
-			return s
-		}
+	for id, typ := range w.fields {
 		switch {
-		case last == 3:
+		case id == 3:
 			s.nulls = w.int()
-		case last == 5 && typ == thriftBinary:
+		case id == 5 && typ == thriftBinary:
 			s.max = w.bytes()
-		case last == 6 && typ == thriftBinary:
+		case id == 6 && typ == thriftBinary:
 			s.min = w.bytes()
-		case (last == 7 || last == 8) && typ == thriftFalse: // is_max_value_exact, is_min_value_exact
+		case (id == 7 || id == 8) && typ == thriftFalse: // is_max_value_exact, is_min_value_exact
 			s.vague = true
 		default:
 			w.skip(typ)
 		}
 	}
+	return s
 }
 
 // bounds are the statistics' bounds when they make sense for the column.

@@ -42,14 +42,10 @@ func (c *columnChunk) pages() extent {
 }
 
 func (w *walker) rowGroup() (g rowGroup, err error) {
-	for last := int16(0); ; {
-		typ, ok := w.next(&last)
-		if !ok {
-			break
-		}
-		if last != 1 || typ != thriftList {
+	for id, typ := range w.fields {
+		if id != 1 || typ != thriftList {
 			from := w.at
-			switch last {
+			switch id {
 			case 2:
 				g.bytes = w.typed(typ, thriftI64)
 			case 3:
@@ -58,7 +54,7 @@ func (w *walker) rowGroup() (g rowGroup, err error) {
 				w.skip(typ)
 			}
 			if !w.bad {
-				g.fields = append(g.fields, rawField{last, typ, w.b[from:w.at]})
+				g.fields = append(g.fields, rawField{id, typ, w.b[from:w.at]})
 			}
 			continue
 		}
@@ -80,12 +76,8 @@ func (w *walker) rowGroup() (g rowGroup, err error) {
 
 func (w *walker) columnChunk(c *columnChunk) {
 	from := w.at
-	for last := int16(0); ; {
-		typ, ok := w.next(&last)
-		if !ok {
-			break
-		}
-		switch last {
+	for id, typ := range w.fields {
+		switch id {
 		case 3:
 			if typ != thriftStruct {
 				w.fail()
@@ -110,12 +102,8 @@ func (w *walker) columnChunk(c *columnChunk) {
 }
 
 func (w *walker) columnMeta(c *columnChunk) {
-	for last := int16(0); ; {
-		typ, ok := w.next(&last)
-		if !ok {
-			return
-		}
-		switch last {
+	for id, typ := range w.fields {
+		switch id {
 		case 1:
 			c.phys = format.Type(w.typed(typ, thriftI32))
 		case 4:

@@ -89,6 +89,20 @@ func (w *walker) next(last *int16) (typ byte, ok bool) {
 	return h & 15, !w.bad
 }
 
+// fields goes through a struct: the number and type of each field. Whoever
+// ranges over it takes the field's value. Nothing has no fields.
+func (w *walker) fields(yield func(id int16, typ byte) bool) {
+	if len(w.b) == 0 {
+		return
+	}
+	for id := int16(0); ; {
+		typ, ok := w.next(&id)
+		if !ok || !yield(id, typ) {
+			return
+		}
+	}
+}
+
 // list reads the header of a list or set.
 func (w *walker) list() (elem byte, n int) {
 	if w.at >= len(w.b) {

@@ -180,6 +180,9 @@ func (c HDFS) Tool(h *Home, main string, args ...string) error {
 // Active makes one name node of a pair the active one; the other, when it
 // runs, becomes standby.
 func (c HDFS) Active(h *Home, role string) error {
+	if state, _ := c.bean(role, "NameNode,name=NameNodeStatus", "State"); state == "active" {
+		return nil
+	}
 	other := "nn1"
 	if role == "nn1" {
 		other = "nn2"

@@ -141,6 +141,9 @@ func (p *Pipeline) openPlace(ctx context.Context, o *Options) (lock bool, err er
 		return false, err
 	}
 	p.closers = append(p.closers, at)
+	if err := at.Probe(); err != nil {
+		return false, err
+	}
 	o.FS = at.FS
 	return at.Lock && !o.NoLock, nil
 }

@@ -45,6 +45,18 @@ func Open(ctx context.Context, cfg *config.Config, notify Notify) (*Place, error
 	return nil, fault.New(fault.Config, "use file://, hdfs:// or s3://", "table.location: %s:// is not known", l.Scheme)
 }
 
+// prober is a storage that has to be tried before something depends on it.
+type prober interface{ Probe(dir string) error }
+
+// Probe finds out, before the table is owned, whether the storage does what will
+// be asked of it.
+func (p *Place) Probe() error {
+	if s, ok := p.FS.(prober); ok {
+		return s.Probe(p.Root)
+	}
+	return nil
+}
+
 // Close gives connections up.
 func (p *Place) Close() error {
 	if p.close == nil {

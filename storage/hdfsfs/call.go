@@ -90,12 +90,13 @@ func (c *calls) remove(name string) (bool, error) {
 	return get(resp, "result").Bool(), nil
 }
 
-// defaults are what the name node says new files should be like.
-func (c *calls) defaults() (replication int, blockSize int64, err error) {
+// defaults are what the name node says new files should be like, and whether
+// data is encrypted on its way.
+func (c *calls) defaults() (replication int, blockSize int64, encrypts bool, err error) {
 	resp, err := c.call("getServerDefaults", "GetServerDefaults")
 	if err != nil {
-		return 0, 0, err
+		return 0, 0, false, err
 	}
 	d := get(resp, "serverDefaults").Message()
-	return int(get(d, "replication").Uint()), int64(get(d, "blockSize").Uint()), nil
+	return int(get(d, "replication").Uint()), int64(get(d, "blockSize").Uint()), get(d, "encryptDataTransfer").Bool(), nil
 }

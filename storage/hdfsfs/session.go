@@ -26,6 +26,7 @@ type FS struct {
 
 	replication int
 	blockSize   int64
+	encrypts    bool // dfs.encrypt.data.transfer
 }
 
 var _ storage.Putter = (*FS)(nil)
@@ -54,12 +55,9 @@ func New(ctx context.Context, o Options) (*FS, error) {
 	stop := context.AfterFunc(ctx, func() { f.shut() })
 	defer stop()
 	err := f.do("connect", func(s *session) error {
-		replication, blockSize, err := s.calls.defaults()
-		if err != nil {
-			return err
-		}
-		f.replication, f.blockSize = replication, blockSize
-		return nil
+		var err error
+		f.replication, f.blockSize, f.encrypts, err = s.calls.defaults()
+		return err
 	})
 	if err != nil {
 		f.shut()
@@ -284,5 +282,23 @@ func (f *FS) do(what string, try func(s *session) error) error {
 		if err := p.pause(err); err != nil {
 			return err
 		}
+	}
+}
+
+// HangUp drops the connections as a lost network does; the next operation makes
+// new ones. For tests.
+func (f *FS) HangUp() {
+	f.mu.Lock()
+	s := f.current
+	if s != nil {
+		f.current, s.old = nil, true
+		s.users++
+	}
+	if f.tickets != nil {
+		f.tickets.forget()
+	}
+	f.mu.Unlock()
+	if s != nil {
+		f.giveBack(s, true)
 	}
 }

@@ -30,6 +30,7 @@ type HDFS struct {
 	dataNodes  int
 	// protection is dfs.data.transfer.protection of a secure cluster.
 	protection string
+	suites     string // dfs.encrypt.data.transfer.cipher.suites
 }
 
 // The clusters.
@@ -235,6 +236,24 @@ func (c HDFS) Ready(h *Home) error {
 	})
 }
 
+// Protect restarts the data nodes with another protection of data transfer, and
+// tells clients; suites are dfs.encrypt.data.transfer.cipher.suites.
+func (c HDFS) Protect(h *Home, protection, suites string) error {
+	c.protection, c.suites = protection, suites
+	if err := c.configure(h, h.Path("data", c.Service)); err != nil {
+		return err
+	}
+	for _, role := range c.roles("dn") {
+		if err := h.Kill(c.Daemon(role)); err != nil {
+			return err
+		}
+		if err := h.Again(c.Daemon(role)); err != nil {
+			return err
+		}
+	}
+	return c.Ready(h)
+}
+
 // DataNode is the role of the data node that takes data at a port; "" is none.
 func (c HDFS) DataNode(port int) string {
 	for _, role := range c.roles("dn") {
@@ -384,6 +403,7 @@ func (c HDFS) site(h *Home) properties {
 		p = append(p, "dfs.web.authentication.kerberos.principal", "HTTP/localhost@"+KrbRealm,
 			"dfs.web.authentication.kerberos.keytab", Keytab(h, "hdfs"), "dfs.block.access.token.enable", "true",
 			"dfs.data.transfer.protection", c.protection,
+			"dfs.encrypt.data.transfer.cipher.suites", c.suites,
 			// Without HTTPS a secure data node refuses unprivileged ports; Hadoop's
 			// own tests use this switch.
 			"ignore.secure.ports.for.testing", "true")

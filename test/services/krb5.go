@@ -1,6 +1,7 @@
 package services
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"os"
@@ -125,7 +126,8 @@ func Principal(h *Home, name, keytab string, options ...string) error {
 	return Kadmin(h, "ktadd -k "+Keytab(h, keytab)+" -norandkey "+name)
 }
 
-// Kadmin runs one query of kadmin.local.
+// Kadmin runs one query of kadmin.local, which says by its words only that
+// something went wrong.
 func Kadmin(h *Home, query string) error {
 	admin, err := krb5Tool("kadmin.local")
 	if err != nil {
@@ -133,7 +135,16 @@ func Kadmin(h *Home, query string) error {
 	}
 	cmd := exec.Command(admin, "-r", KrbRealm, "-q", query)
 	cmd.Env = append(os.Environ(), krb5Env(h)...)
-	return run(cmd)
+	out, err := cmd.CombinedOutput()
+	for _, word := range []string{"Usage:", "usage:", " while ", "nrecognized"} {
+		if err == nil && bytes.Contains(out, []byte(word)) {
+			err = errors.New("refused")
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("kadmin.local -q %q: %w\n%s", query, err, out)
+	}
+	return nil
 }
 
 const krb5Conf = `[libdefaults]

@@ -1,0 +1,80 @@
+package hdfsfs
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"path"
+
+	"github.com/hivesink/hivesink/internal/fault"
+)
+
+// probeBytes are enough for several packets of a data node.
+const probeBytes = 300 << 10
+
+// Probe finds out whether this client can read what it writes. Of the
+// protections of a secure cluster's data transfer it writes all, but loses count
+// of the bytes it reads with integrity, and with privacy unless the data nodes
+// have the AES cipher suite: that must not be noticed when there is something to
+// lose. Nothing is done where no such protection is in force. A file is written
+// beside or in dir, or in the next directory above that exists, and removed.
+func (f *FS) Probe(dir string) error {
+	if f.o.protection != "integrity" && f.o.protection != "privacy" && !f.encrypts {
+		return nil
+	}
+	for dir != "/" {
+		info, err := f.stat(dir)
+		if err == nil && info.Dir {
+			break
+		}
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return f.wrap("probe", dir, "", err)
+		}
+		dir = path.Dir(dir)
+	}
+	name := path.Join(dir, ".hivesink-probe-"+suffix())
+	text := bytes.Repeat([]byte("hivesink reads what it writes. \n"), probeBytes/32)
+	if err := f.Put(name, bytes.NewReader(text), int64(len(text))); err != nil {
+		return err
+	}
+	err := f.readBack(name, text)
+	if rerr := f.Remove(name); err == nil {
+		err = rerr
+	}
+	return err
+}
+
+// readBack tries a few times: a data node may be gone, which is another matter.
+func (f *FS) readBack(name string, text []byte) (err error) {
+	for range 3 {
+		var s *session
+		if s, err = f.acquire(); err != nil {
+			return err
+		}
+		var got []byte
+		got, err = s.client.ReadFile(name)
+		f.giveBack(s, err != nil)
+		if err == nil && bytes.Equal(got, text) {
+			return nil
+		}
+		var network net.Error
+		if errors.As(err, &network) {
+			continue
+		}
+		if err == nil {
+			err = errors.New("other bytes came back")
+		}
+	}
+	var network net.Error
+	if errors.As(err, &network) {
+		return f.wrap("probe", name, "", fault.Wrap(fault.Retry, "see whether the data nodes are well", err))
+	}
+	what := f.o.protection
+	if what == "" || f.encrypts {
+		what = "encryption"
+	}
+	return fault.New(fault.Config, "set dfs.data.transfer.protection to authentication, or to privacy with dfs.encrypt.data.transfer.cipher.suites AES/CTR/NoPadding, on the data nodes and in hdfs.conf_dir",
+		"table.location hdfs://%s: this client cannot read what it writes with the data nodes' protection %q: %w", f.o.Authority, what, fmt.Errorf("probe %s: %w", name, err))
+}

@@ -1,0 +1,124 @@
+//go:build integration
+
+package hdfs
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/hivesink/hivesink/internal/fault"
+	"github.com/hivesink/hivesink/storage/hdfsfs"
+	"github.com/hivesink/hivesink/test/mainjob"
+	"github.com/hivesink/hivesink/test/services"
+)
+
+// secure are options for the cluster with Kerberos.
+func secure(t *testing.T) hdfsfs.Options {
+	t.Helper()
+	h := home(t)
+	return hdfsfs.Options{
+		Authority: services.HDFSNameNodeKrb, ConfDir: services.HDFSSecure.ConfDir(h), CallTimeout: 5 * time.Second,
+		Kerberos: &hdfsfs.Kerberos{Principal: "hdfs/localhost", Keytab: services.Keytab(h, "hdfs"), Krb5Conf: services.Krb5Conf(h)},
+	}
+}
+
+func TestKerberos(t *testing.T) {
+	fs := open(t, secure(t))
+	dir := scratch(t, fs)
+	text := randomBytes(3 << 20)
+	must(t, fs.Put(path.Join(dir, "f"), bytes.NewReader(text), int64(len(text))))
+	got, err := fs.ReadFile(path.Join(dir, "f"))
+	must(t, err)
+	if !bytes.Equal(got, text) {
+		t.Fatal("other bytes came back")
+	}
+}
+
+// TestKerberosJob: the whole program logs in from its configuration.
+func TestKerberosJob(t *testing.T) {
+	h := home(t)
+	fs := open(t, secure(t))
+	root := path.Join(scratch(t, fs), "table")
+	mainjob.Kills(t, mainjob.Place{FS: fs, Root: root, Location: "hdfs://" + services.HDFSNameNodeKrb + root,
+		Config: "hdfs: {conf_dir: " + services.HDFSSecure.ConfDir(h) + ", kerberos: {principal: hdfs/localhost, keytab: " +
+			services.Keytab(h, "hdfs") + ", krb5_conf: " + services.Krb5Conf(h) + "}}"}, 20_000, 12_000, 2)
+}
+
+// TestTicketLife: HD-04. Tickets live for 5 s and can be renewed for 10 s; every
+// operation for 16 s works, each over a connection of its own, and so does one
+// that stays open. Then the key is changed: the old keytab is refused, and
+// the client waits until somebody has put the new one in its place.
+func TestTicketLife(t *testing.T) {
+	h := home(t)
+	keytab := services.Keytab(h, "shortlived")
+	must(t, os.RemoveAll(keytab))
+	who := fmt.Sprintf("shortlived%d/localhost", time.Now().UnixNano())
+	must(t, services.Principal(h, who, "shortlived", `-maxlife "5 seconds"`, `-maxrenewlife "10 seconds"`))
+	must(t, os.Chmod(keytab, 0o600))
+	o := secure(t)
+	o.Kerberos.Principal, o.Kerberos.Keytab = who, keytab
+	steady := open(t, o)
+	for end := time.Now().Add(16 * time.Second); time.Now().Before(end); time.Sleep(500 * time.Millisecond) {
+		if _, err := steady.Stat("/"); err != nil {
+			t.Fatal(err)
+		}
+		steady.HangUp()
+	}
+	// The key is changed, and nobody has told us.
+	old, err := os.ReadFile(keytab)
+	must(t, err)
+	must(t, services.Kadmin(h, "cpw -randkey "+who))
+	steady.HangUp()
+	waits(t, steady, func() error { _, err := steady.Stat("/"); return err }, func() error {
+		fresh := filepath.Join(filepath.Dir(keytab), "fresh.keytab")
+		defer os.Remove(fresh)
+		if err := services.Kadmin(h, "ktadd -k "+fresh+" -norandkey "+who); err != nil {
+			return err
+		}
+		return os.Rename(fresh, keytab)
+	})
+	// At start-up it is an error at once.
+	must(t, os.WriteFile(keytab, old, 0o600))
+	began := time.Now()
+	_, err = hdfsfs.New(context.Background(), o)
+	if err == nil || fault.ClassOf(err) != fault.Config || !strings.Contains(err.Error(), "hdfs.kerberos.keytab") || time.Since(began) > 10*time.Second {
+		t.Fatalf("an old keytab at start-up, after %s: %v", time.Since(began), err)
+	}
+}
+
+// TestProtection: what the client cannot read is refused at start-up, by a
+// probe that leaves nothing behind; what it can is used.
+func TestProtection(t *testing.T) {
+	c := services.HDFSSecure
+	h := home(t)
+	t.Cleanup(func() {
+		if err := c.Protect(h, "authentication", ""); err != nil {
+			t.Error(err)
+		}
+	})
+	for _, p := range []struct {
+		protection, suites string
+		readable           bool
+	}{
+		{"integrity", "", false}, {"privacy", "", false}, {"privacy", "AES/CTR/NoPadding", true}, {"authentication", "", true},
+	} {
+		must(t, c.Protect(h, p.protection, p.suites))
+		fs := open(t, secure(t))
+		dir := scratch(t, fs)
+		err := fs.Probe(path.Join(dir, "not", "there"))
+		t.Logf("%s %s: %v", p.protection, p.suites, err)
+		if p.readable != (err == nil) || err != nil && fault.ClassOf(err) != fault.Config {
+			t.Errorf("%s %s: %v", p.protection, p.suites, err)
+		}
+		if left := listed(t, fs, dir); len(left) > 0 {
+			t.Errorf("left over: %v", left)
+		}
+	}
+}

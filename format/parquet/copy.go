@@ -64,19 +64,8 @@ func Copy(ctx context.Context, inputs []*File, w io.Writer, o JoinOptions) (Info
 	j := joiner{out: counter{w: w}}
 	var x pageIndexes
 	for i, f := range inputs {
-		if err := f.readPageIndex(&x); err != nil {
+		if err := j.copyFile(ctx, f, &x); err != nil {
 			return Info{}, fmt.Errorf("input %d: %w", i, err)
-		}
-		for k := range f.groups() {
-			if err := ctx.Err(); err != nil {
-				return Info{}, err
-			}
-			if f.groups()[k].rows == 0 {
-				continue
-			}
-			if err := j.copyGroup(f, k, &x); err != nil {
-				return Info{}, fmt.Errorf("input %d: row group %d: %w", i, k, err)
-			}
 		}
 	}
 	end, err := footerOf(inputs, &o)

@@ -1,6 +1,7 @@
 package parquetfile
 
 import (
+	"context"
 	"encoding/binary"
 	"fmt"
 	"io"
@@ -21,6 +22,11 @@ type joiner struct {
 	offsetIndexes []byte
 
 	buf []byte // of copying
+
+	// Pages of the input at hand that are in the output already, and how far
+	// they moved: row groups that follow one another are copied at once.
+	run      extent
+	runShift int64
 }
 
 type joinedGroup struct {
@@ -67,6 +73,67 @@ func (j *joiner) copyRange(r io.ReaderAt, from, n int64) error {
 // extent is where a column chunk lies.
 type extent struct{ from, to int64 }
 
+// copyFile copies the row groups of an input that have rows.
+func (j *joiner) copyFile(ctx context.Context, f *File, x *pageIndexes) error {
+	if err := f.readPageIndex(x); err != nil {
+		return err
+	}
+	j.run = extent{}
+	for k := range f.groups() {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if f.groups()[k].rows == 0 {
+			continue // F1
+		}
+		if err := j.copyRun(f, k); err != nil {
+			return fmt.Errorf("row group %d: %w", k, err)
+		}
+		if err := j.copyGroup(f, k, x); err != nil {
+			return fmt.Errorf("row group %d: %w", k, err)
+		}
+	}
+	return nil
+}
+
+// copyRun copies the pages of row group k and of all that follow it without a
+// gap, if that was not done before. Row groups of a few kilobytes would cost a
+// read each, on remote storage a round trip.
+func (j *joiner) copyRun(f *File, k int) error {
+	run, ok := f.groups()[k].together()
+	if !ok || run.from < j.run.to {
+		return nil
+	}
+	for k++; k < len(f.groups()); k++ {
+		g := &f.groups()[k]
+		next, ok := g.together()
+		if !ok || next.from != run.to || g.rows == 0 {
+			break
+		}
+		run.to = next.to
+	}
+	if err := j.begin(); err != nil {
+		return err
+	}
+	j.run, j.runShift = run, j.out.n-run.from
+	return j.copyRange(f.r, run.from, run.to-run.from)
+}
+
+// together is where the pages of a row group lie, if they follow one another.
+func (g *rowGroup) together() (all extent, ok bool) {
+	for i := range g.columns {
+		e := g.columns[i].pages()
+		if i == 0 {
+			all = extent{e.from, e.from}
+		}
+		if e.from != all.to {
+			return all, false
+		}
+		all.to = e.to
+	}
+	return all, len(g.columns) > 0
+}
+
 // copyGroup copies row group k of an input byte for byte: its pages, its page
 // index and its bloom filters. x has its page index.
 func (j *joiner) copyGroup(f *File, k int, x *pageIndexes) error {
@@ -74,9 +141,9 @@ func (j *joiner) copyGroup(f *File, k int, x *pageIndexes) error {
 		return err
 	}
 	g := &f.groups()[k]
-	start := j.out.n
 	out := joinedGroup{columns: make([]joinedChunk, len(g.columns))}
-	if err := j.copyPages(f, g, out.columns); err != nil {
+	start, err := j.copyPages(f, g, out.columns)
+	if err != nil {
 		return err
 	}
 	for i := range g.columns {
@@ -103,33 +170,31 @@ func (j *joiner) copyGroup(f *File, k int, x *pageIndexes) error {
 	return nil
 }
 
-// copyPages copies the pages of a row group: at once when its chunks follow
-// one another, else chunk by chunk.
-func (j *joiner) copyPages(f *File, g *rowGroup, out []joinedChunk) error {
-	if len(out) == 0 {
-		return nil
-	}
-	first := g.columns[0].pages()
-	end, together := first.from, true
-	for i := range g.columns {
-		e := g.columns[i].pages()
-		together = together && e.from == end
-		end = e.to
-	}
-	if together {
-		for i := range out {
-			out[i].shift = j.out.n - first.from
+// copyPages copies the pages of a row group, unless they lie in the run: at
+// once when its chunks follow one another, else chunk by chunk. It returns where
+// the row group begins.
+func (j *joiner) copyPages(f *File, g *rowGroup, out []joinedChunk) (start int64, err error) {
+	start = j.out.n
+	if all, ok := g.together(); ok {
+		shift := start - all.from
+		if all.from >= j.run.from && all.to <= j.run.to {
+			shift = j.runShift
+		} else if err := j.copyRange(f.r, all.from, all.to-all.from); err != nil {
+			return 0, err
 		}
-		return j.copyRange(f.r, first.from, end-first.from)
+		for i := range out {
+			out[i].shift = shift
+		}
+		return all.from + shift, nil
 	}
 	for i := range g.columns {
 		e := g.columns[i].pages()
 		out[i].shift = j.out.n - e.from
 		if err := j.copyRange(f.r, e.from, e.to-e.from); err != nil {
-			return err
+			return 0, err
 		}
 	}
-	return nil
+	return start, nil
 }
 
 // bloomHeaderBytes is more than a bloom filter's header has.

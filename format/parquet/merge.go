@@ -381,16 +381,7 @@ func (m *merger) loadMember(mb *member) error {
 	if err := mb.f.readPageIndex(&mb.index); err != nil {
 		return err
 	}
-	together := true
-	var all extent
-	for k := range g.columns {
-		e := g.columns[k].pages()
-		if k == 0 {
-			all = extent{e.from, e.from}
-		}
-		together = together && e.from == all.to
-		all.to = e.to
-	}
+	all, together := g.together()
 	read := func(e extent) ([]byte, error) {
 		at := len(m.mem)
 		m.mem = growTo(m.mem, at+int(e.to-e.from))

@@ -23,6 +23,7 @@ var levels = map[string]int{
 	"format": 2, "format/text": 2, "format/json": 2, "format/csv": 2, "format/parquet": 2, "ledger": 2, "internal/kv": 2, "internal/place": 2,
 	"writer": 3, "coordinator": 3, "compactor": 3, "commit": 3,
 	"source": 4, "source/kafka": 4, "maintenance": 4, "metastore": 4, "metastore/metastoretest": 4, "audit": 4,
+	"source": 4, "maintenance": 4, "metastore": 4, "metastore/hive": 4, "metastore/metastoretest": 4, "audit": 4,
 	"pipeline":     5,
 	"":             6,
 	"cmd/hivesink": 7, "benchmarks": 7,
@@ -45,6 +46,7 @@ var sideways = map[string][]string{
 	"ledger":                  {"internal/kv"},
 	"metastore/metastoretest": {"metastore"},
 	"source/kafka":            {"source"},
+	"metastore/hive":          {"metastore"},
 	"benchmarks/stages":       {"benchmarks/hotpath"},
 	"test/mainjob":            {"test/services"},
 	"benchmarks/guard":        {"benchmarks/hotpath"},
@@ -70,6 +72,8 @@ var homes = map[string][]string{
 	"github.com/pierrec/lz4":                 {"source/kafka"},
 	"github.com/aws/aws-sdk-go-v2":           {"storage/s3fs"},
 	"github.com/aws/smithy-go":               {"storage/s3fs"},
+	"github.com/beltran/gohive":              {"metastore/hive"},
+	"github.com/apache/thrift":               {"metastore/hive"},
 }
 
 // pure packages decide and never do: no clock, goroutine, randomness, I/O.

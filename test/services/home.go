@@ -146,6 +146,13 @@ func onlyEntry(dir string) (string, error) {
 // Run runs a command to its end; its output is in the error when it fails.
 func Run(argv ...string) error { return run(exec.Command(argv[0], argv[1:]...)) }
 
+// RunIn is Run in a directory, with more in its environment.
+func RunIn(dir string, env []string, argv ...string) error {
+	cmd := exec.Command(argv[0], argv[1:]...)
+	cmd.Dir, cmd.Env = dir, append(os.Environ(), env...)
+	return run(cmd)
+}
+
 func run(cmd *exec.Cmd) error {
 	out, err := cmd.CombinedOutput()
 	if err != nil {

@@ -1,0 +1,62 @@
+package hive
+
+import (
+	"time"
+
+	"github.com/hivesink/hivesink/hivetype"
+)
+
+// Options say which metastore, and what table is announced there.
+type Options struct {
+	Addresses      []string      // host:port, tried in turn
+	Timeout        time.Duration // of a call
+	ConnectTimeout time.Duration // of a connection and its authentication
+	Auth           Auth
+	Batch          int // partitions in one call at most
+
+	Database string
+	// Tables are the table and its side tables, named as in the ledger.
+	Tables map[string]Table
+	// CreateTable and AlterTable allow to make what is missing.
+	CreateTable, AlterTable bool
+
+	// Owner is asked before anything is changed: an error means that this
+	// process must not (ledger.Ledger.StillOwner). Nil: always.
+	Owner func() error
+	// NotBefore holds back the first change: a former owner's last call may
+	// still be under way. The zero time does not.
+	NotBefore time.Time
+	// Now is the wall clock, microseconds.
+	Now func() int64
+}
+
+// Table is what hivesink knows of a table.
+type Table struct {
+	Name     string
+	Location string           // URI of its root directory
+	Columns  []hivetype.Field // of its data files
+	Keys     []hivetype.Field // its partition columns
+}
+
+// Auth says how the metastore is told who asks.
+type Auth struct {
+	Mechanism string // None, Plain or Kerberos
+	User      string
+	Password  func() (string, error) // read when a connection is made
+	Kerberos  Kerberos
+}
+
+// Mechanisms.
+const (
+	None   = "none"     // the metastore does not ask (NOSASL)
+	Plain  = "plain"    // user and password over SASL PLAIN
+	GSSAPI = "kerberos" // SASL GSSAPI
+)
+
+// Kerberos is an identity for SASL GSSAPI.
+type Kerberos struct {
+	Principal string // ours
+	Keytab    string // path
+	Config    string // path of krb5.conf
+	Service   string // the metastore's principal; _HOST stands for its host
+}

@@ -46,6 +46,9 @@ func Open(ctx context.Context, cfg *Config) (*Sink, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, classed(err)
 	}
+	if err := pipeline.ReadColumns(ctx, cfg); err != nil {
+		return nil, classed(err)
+	}
 	p, err := pipeline.Open(ctx, pipeline.Options{Config: cfg, Version: Version})
 	if err != nil {
 		return nil, classed(err)

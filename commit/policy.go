@@ -17,7 +17,8 @@ type Policy interface {
 	// Announce announces a batch. It is called at least once for each
 	// announcement and must be idempotent with the key (table, partition,
 	// number); totals may have grown between two calls of one number. It runs
-	// in the chain's goroutine, so every wait in it must be bounded.
+	// beside the chain, and holds up other announcements only; it ends when ctx
+	// does.
 	//
 	// nil: all of the batch is announced, durably. An error of class retry is
 	// tried again later; any other stops the process. An error with the method

@@ -84,6 +84,15 @@ func NewRunner(o Options, policies []Policy) *Runner {
 // microseconds); 0 when the last Run left nothing behind.
 func (r *Runner) NextTry() int64 { return r.next }
 
+// Afresh lets the next Run try at once what waits after failures.
+func (r *Runner) Afresh() {
+	clear(r.paused)
+	for key, p := range r.pending {
+		p.pause = pause{}
+		r.pending[key] = p
+	}
+}
+
 // More says whether the last Run has left announcements untried because they
 // were too many.
 func (r *Runner) More() bool { return r.more }

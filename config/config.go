@@ -104,6 +104,9 @@ func (c *Config) fill() {
 		fillZero(reflect.ValueOf(c).Elem())
 		c.filled = true
 	}
+	if m := c.Metastore.SASL; m != nil {
+		fillZero(reflect.ValueOf(m).Elem())
+	}
 	s := c.Source
 	if s == nil {
 		return
@@ -140,16 +143,6 @@ func (c *Config) NeedSource() error {
 	}
 	v := &validator{c: c, bad: map[string]bool{}}
 	v.add("source", "add source.kafka, source.files, source.stdin or source.datagen", "is missing")
-	return (&Problems{List: v.problems}).err()
-}
-
-// CheckBuild says what of a valid config this build cannot run: a Hive
-// Metastore. The error is a *Problems.
-func (c *Config) CheckBuild() error {
-	v := &validator{c: c, bad: map[string]bool{}}
-	if c.Metastore.Type == MetastoreHive {
-		v.add("metastore.type", "use embedded", "hive is not in this build")
-	}
 	return (&Problems{List: v.problems}).err()
 }
 

@@ -247,9 +247,6 @@ func TestNeeds(t *testing.T) {
 	if err := c.NeedSource(); err == nil || !strings.HasPrefix(err.Error(), "c.yaml:1:1: source: is missing (") || fault.ClassOf(err) != fault.Config {
 		t.Errorf("NeedSource: %v", err)
 	}
-	if err := c.CheckBuild(); err != nil {
-		t.Errorf("CheckBuild: %v", err)
-	}
 	c, err = Parse("c.yaml", []byte(tableBase), []string{
 		"source.kafka={brokers: [b:9092], topics: [t]}", "table.location=s3://bkt/t", "metastore={type: hive, uri: thrift://h:9083}"})
 	if err != nil {
@@ -257,14 +254,6 @@ func TestNeeds(t *testing.T) {
 	}
 	if err := c.NeedSource(); err != nil {
 		t.Errorf("NeedSource: %v", err)
-	}
-	err = c.CheckBuild()
-	if err == nil {
-		t.Fatal("CheckBuild accepts hive")
-	}
-	want := "--set metastore={type: hive, uri: thrift://h:9083}: metastore.type: hive is not in this build (use embedded)"
-	if err.Error() != want {
-		t.Errorf("got\n%v\nwant\n%s", err, want)
 	}
 }
 

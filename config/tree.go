@@ -430,8 +430,53 @@ type Metastore struct {
 	// `embedded` keeps the catalogue with the table, `hive` is a Hive Metastore.
 	Type string `yaml:"type" default:"embedded" enum:"embedded|hive"`
 	// Addresses of the Hive Metastore, `thrift://host:port`, separated by
-	// commas. Required for type hive.
+	// commas: tried in turn. Required for type hive.
 	URI string `yaml:"uri"`
+	// Create the table, its database, and the tables `<name>_dead` and
+	// `<name>_late`, when the metastore does not have them. Without it the table
+	// must be there, and side tables that are not there are not announced.
+	CreateTable bool `yaml:"create_table"`
+	// Add columns that the metastore's table lacks, and widen types (int to
+	// bigint, float to double, a longer decimal, varchar or char). Without it
+	// they must agree with `table.columns`.
+	AlterTable bool `yaml:"alter_table"`
+	// Where the metastore's readers find the table, when they do not call it by
+	// `table.location`: such as `s3a://bucket/path` for `s3://bucket/path`.
+	Location string `yaml:"location"`
+	// How long a call may take. What takes longer is tried again.
+	Timeout Duration `yaml:"timeout" default:"30s" min:">0"`
+	// How long connecting may take, authentication included, for each address.
+	ConnectTimeout Duration `yaml:"connect_timeout" default:"5s" min:">0"`
+	// Partitions added, changed or read in one call at most.
+	BatchSize int `yaml:"batch_size" default:"100" min:"1" max:"1000"`
+	// Who announces. Left out, the metastore is not told (it must accept that:
+	// NOSASL).
+	SASL *MetastoreSASL `yaml:"sasl"`
+}
+
+// MetastoreSASL says who announces.
+type MetastoreSASL struct {
+	// PLAIN for a name and a password, GSSAPI for Kerberos.
+	Mechanism string `yaml:"mechanism" default:"PLAIN" enum:"PLAIN|GSSAPI"`
+	// Name of the user, for PLAIN.
+	Username string `yaml:"username"`
+	// Password of the user, for PLAIN.
+	Password Secret `yaml:"password"`
+	// Details of GSSAPI.
+	Kerberos MetastoreKerberos `yaml:"kerberos"`
+}
+
+// MetastoreKerberos says who announces when the mechanism is GSSAPI.
+type MetastoreKerberos struct {
+	// Principal, such as `hivesink@EXAMPLE.COM`.
+	Principal string `yaml:"principal"`
+	// File with the keys of the principal.
+	Keytab string `yaml:"keytab"`
+	// Kerberos configuration.
+	Config string `yaml:"config" default:"/etc/krb5.conf"`
+	// Principal of the metastore (its `hive.metastore.kerberos.principal`);
+	// `_HOST` stands for the host of the address.
+	Service string `yaml:"service" default:"hive/_HOST"`
 }
 
 // Limits says what a process may use at most.

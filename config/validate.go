@@ -238,20 +238,7 @@ func (v *validator) hdfs() {
 
 func (v *validator) services() {
 	v.hdfs()
-	m := v.c.Metastore
-	switch {
-	case m.Type == MetastoreHive && m.URI == "":
-		v.add("metastore.uri", "such as thrift://localhost:9083", "is missing: type hive needs it")
-	case m.Type == MetastoreHive:
-		for uri := range strings.SplitSeq(m.URI, ",") {
-			address, ok := strings.CutPrefix(strings.TrimSpace(uri), "thrift://")
-			if problem := addressProblem(address, 1); !ok || problem != "" {
-				v.add("metastore.uri", "thrift://host:port, several separated by commas", "%q is not an address", uri)
-			}
-		}
-	case m.Type == MetastoreEmbedded && m.URI != "":
-		v.add("metastore.uri", "add type: hive, or remove uri", "is of no use with type embedded")
-	}
+	v.metastore()
 	if listen := v.c.HTTP.Listen; listen != "" {
 		if problem := addressProblem(listen, 0); problem != "" {
 			v.add("http.listen", "host:port, such as 127.0.0.1:8088, or :8088 for all addresses", "%q %s", listen, problem)

@@ -101,6 +101,7 @@ func (l *Ledger) fence() error {
 		if !ok || k >= l.epoch {
 			continue
 		}
+		l.unclean = !l.o.Lock
 		err := l.o.FS.Rename(path.Join(meta, e.Name), path.Join(meta, layout.FencedDir(k)))
 		for again := 1; errors.Is(err, storage.ErrExist); again++ {
 			err = l.o.FS.Rename(path.Join(meta, e.Name), path.Join(meta, layout.FencedDirAgain(k, again)))
@@ -122,6 +123,7 @@ func (l *Ledger) seal() error {
 		if l.st.Epoch >= l.epoch {
 			return l.fenced(fmt.Sprintf("epoch %d owns it", l.st.Epoch))
 		}
+		l.unclean = l.unclean || l.objects != nil && l.st.Epoch > 0 // nothing there tells
 		err := l.append(&Record{NewEpoch: l.epochRecord()})
 		if err == nil {
 			l.sealed = l.st.Seq
@@ -159,6 +161,10 @@ func (l *Ledger) fenced(why string) error {
 	}
 	return fault.New(fault.Fenced, hint, "table %s, epoch %d: %s", l.o.Table, l.epoch, why)
 }
+
+// Unclean says whether a former owner may not have ended yet: something of it
+// was left, and no lock proves that its process is gone.
+func (l *Ledger) Unclean() bool { return l.unclean }
 
 // gone says whether we are fenced: our staging directory has been renamed away,
 // or, where there are no renames, the log has a higher epoch. An error means

@@ -90,10 +90,11 @@ type Ledger struct {
 	dir     string // name of our directory in epoch-<n>
 	staging string // its full path
 
-	places map[uint64][]string // staging directories of former epochs
-	sealed uint64              // sequence of our epoch record
-	keep   upkeep
-	over   error // not nil: the ledger takes nothing more (T9)
+	places  map[uint64][]string // staging directories of former epochs
+	sealed  uint64              // sequence of our epoch record
+	keep    upkeep
+	unclean bool  // see Unclean
+	over    error // not nil: the ledger takes nothing more (T9)
 
 	objects storage.Objects // not nil: the table lies on an object store
 }

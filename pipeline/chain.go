@@ -27,7 +27,7 @@ type chain struct {
 	compact *compactor.Options
 	plan    coordinator.Options
 	core    *commit.Core
-	runner  *commit.Runner
+	ann     announcer
 	intake  *intake
 	pool    pool
 	now     func() int64
@@ -45,15 +45,13 @@ type chain struct {
 	built     []result       // what the pool has made, not yet published
 	submitted map[string]int // unit id → attempts so far
 	lastPlan  planned
-	atOnce    int // units published, and partitions announced, in one turn
-	// announceAt is before when nothing is announced while units are built.
-	announceAt int64
-	deleted    []string // units whose inputs are gone, not yet noted
-	stats      *Stats
-	staged     atomic.Int64 // bytes of parts in flight
-	eased      chan struct{}
-	onPos      func(map[string]string)
-	turns      turns
+	atOnce    int      // units published in one turn
+	deleted   []string // units whose inputs are gone, not yet noted
+	stats     *Stats
+	staged    atomic.Int64 // bytes of parts in flight
+	eased     chan struct{}
+	onPos     func(map[string]string)
+	turns     turns
 
 	newPartitions int // limits.new_partitions_per_checkpoint
 }
@@ -212,12 +210,7 @@ func (c *chain) advance(ctx context.Context, flush bool) (next int64, err error)
 
 // more says whether advance has left something that it can do at once.
 func (c *chain) more() bool {
-	return len(c.built) > 0 || c.runner.More() && c.mayAnnounce(c.now())
-}
-
-// mayAnnounce says whether it is time to look for what is due.
-func (c *chain) mayAnnounce(now int64) bool {
-	return now >= c.announceAt || c.building == 0 && len(c.built) == 0
+	return len(c.built) > 0 || c.moreDue()
 }
 
 func earliest(a, b int64) int64 {
@@ -430,43 +423,6 @@ func (c *chain) deleteInputs(u *ledger.Unit) error {
 	return nil
 }
 
-// announceShare: while units are being published, looking for what is due takes
-// at most one part in so many of the time. It costs as much as there is in
-// flight, and each published file may make something due.
-const announceShare = 10
-
-// announce runs the policies of the partitions whose trigger has passed (P3).
-func (c *chain) announce(ctx context.Context, flush bool) (next int64, err error) {
-	now := c.now()
-	if !c.mayAnnounce(now) {
-		return c.announceAt, nil
-	}
-	due, next := c.core.Due(c.log.State(), now, flush)
-	c.announceAt = c.now()
-	c.announceAt += announceShare * (c.announceAt - now)
-	if len(due) == 0 && !c.runner.More() {
-		return next, nil
-	}
-	done, err := c.runner.Run(ctx, due, now)
-	if len(done) > 0 {
-		if aerr := c.append(&ledger.Record{Announced: done}); aerr != nil {
-			return 0, fmt.Errorf("note %d announced partitions: %w", len(done), aerr)
-		}
-		for i := range done {
-			c.stats.Announced.Add(1)
-			c.emit(Event{Kind: "announced", Partition: done[i].Partition, Table: done[i].Table, Rows: done[i].Rows, Number: done[i].Number})
-		}
-	}
-	if err != nil && fault.ClassOf(err) != fault.Retry {
-		return 0, err
-	}
-	if err != nil {
-		c.emit(Event{Kind: "announce-retry", Err: err})
-		next = earliest(next, c.runner.NextTry())
-	}
-	return next, nil
-}
-
 // recover redoes what the log has planned and not noted as done.
 func (c *chain) recover() error {
 	st := c.log.State()
@@ -501,13 +457,18 @@ func (c *chain) recover() error {
 	return c.start()
 }
 
-// maxTries is how often announcing is tried at the end of a run.
-const maxTries = 6
+// How often announcing is tried at the end of the input, which nothing else
+// follows, and at a stop, after which the next run announces.
+const (
+	endTries  = 6
+	stopTries = 3
+)
 
 // settle brings everything that is in flight to its end: every part is
 // published. A policy that goes on failing does not keep the process for ever:
 // what is not announced then is announced by the next run.
-func (c *chain) settle(ctx context.Context) error {
+func (c *chain) settle(ctx context.Context, maxTries int) error {
+	c.ann.afresh = true
 	for tries := 0; ; {
 		next, err := c.advance(ctx, true)
 		if err != nil {
@@ -523,16 +484,16 @@ func (c *chain) settle(ctx context.Context) error {
 		if c.more() {
 			continue
 		}
-		if inFlight > 0 {
+		if inFlight > 0 || c.ann.busy {
 			if err := c.pool.wait(ctx); err != nil {
 				return err
 			}
 			continue
 		}
-		if wait := c.runner.NextTry(); wait != 0 && next == wait {
+		if wait := c.ann.retryAt; wait != 0 && next == wait {
 			if tries++; tries == maxTries {
-				return fault.New(fault.Retry, "all rows are published; run again when the policy's service is up",
-					"partitions could not be announced in %d tries", maxTries)
+				return fault.Wrap(fault.Retry, "all rows are published; run again when the policy's service is up",
+					fmt.Errorf("partitions could not be announced in %d tries: %w", maxTries, c.ann.failed))
 			}
 			if err := c.pool.sleep(ctx, wait-c.now()); err != nil {
 				return err

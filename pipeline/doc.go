@@ -5,9 +5,10 @@
 //	                                        └────────────┴── one goroutine, the ledger's ──┘
 //
 // The chain is one goroutine's: it alone reads and appends to the ledger.
-// Readers write to lanes beside it; the pool builds targets beside it. Each
-// step of the chain is an ordinary method (chain.go, steps.go), so that a test
-// can run a whole pipeline in one goroutine, operation by operation.
+// Readers write to lanes beside it; the pool builds targets, and the policies
+// announce, beside it. Each step of the chain is an ordinary method (chain.go,
+// announce.go), so that a test can run a whole pipeline in one goroutine,
+// operation by operation.
 //
 // Invariants:
 //
@@ -21,6 +22,9 @@
 //     when staged bytes pass limits.staging.
 //   - P5: after a storage or ledger error nothing more is appended, published
 //     or announced by this process: every call returns that error.
+//   - P6: a policy runs beside the chain, one batch at a time: however slow it
+//     is or how long its service is down, reading, checkpoints and publishing
+//     go on, and what has become due meanwhile is announced afterwards.
 //
 // Crash story: there is no clean-shutdown state. Open redoes whatever the log
 // has planned and not noted as done, in any order, and then goes on as if

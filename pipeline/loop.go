@@ -156,7 +156,7 @@ func (p *Pipeline) Finish(ctx context.Context, complete bool) error {
 		if err := c.checkpoint(ctx, true, complete); err != nil {
 			return err
 		}
-		return c.settle(ctx)
+		return c.settle(ctx, endTries)
 	})
 }
 
@@ -167,14 +167,14 @@ func (p *Pipeline) Stop(ctx context.Context) error {
 		if err := c.checkpoint(ctx, false, false); err != nil {
 			return err
 		}
-		return c.settle(ctx)
+		return c.settle(ctx, stopTries)
 	})
 }
 
 // Drain publishes everything and releases the ownership of the table.
 func (p *Pipeline) Drain(ctx context.Context) error {
 	return p.call(ctx, func(ctx context.Context, c *chain) error {
-		if err := c.settle(ctx); err != nil {
+		if err := c.settle(ctx, endTries); err != nil {
 			return err
 		}
 		return c.append(&ledger.Record{Released: true})

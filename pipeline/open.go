@@ -27,7 +27,6 @@ import (
 	"github.com/hivesink/hivesink/layout"
 	"github.com/hivesink/hivesink/ledger"
 	"github.com/hivesink/hivesink/maintenance"
-	"github.com/hivesink/hivesink/metastore"
 	"github.com/hivesink/hivesink/record"
 	"github.com/hivesink/hivesink/rolling"
 	"github.com/hivesink/hivesink/storage"
@@ -54,7 +53,8 @@ type Options struct {
 	Inline bool
 	Events func(Event)
 
-	smallBytes int64 // of writer.Options; for tests
+	smallBytes int64         // of writer.Options; for tests
+	catalog    commit.Policy // in place of the metastore; for tests
 }
 
 // Pipeline is an open pipeline: the owner of its table.
@@ -133,9 +133,6 @@ func (p *Pipeline) openPlace(ctx context.Context, o *Options) (lock bool, err er
 	if o.FS != nil {
 		return !o.NoLock, nil
 	}
-	if err := o.Config.CheckBuild(); err != nil {
-		return false, err
-	}
 	at, err := place.Open(ctx, o.Config, storageEvents(o.Events))
 	if err != nil {
 		return false, err
@@ -199,7 +196,7 @@ func (p *Pipeline) open(ctx context.Context, o Options) error {
 	if _, err := maintenance.Settle(o.FS, TableRoot(o.Config), log); err != nil {
 		return err
 	}
-	return p.assemble(o, log)
+	return p.assemble(ctx, o, log)
 }
 
 // openState locks state_dir and opens the index in it.
@@ -232,7 +229,7 @@ func (p *Pipeline) openState(o Options) (kv.Store, error) {
 }
 
 // assemble builds the stages around an open ledger.
-func (p *Pipeline) assemble(o Options, log *ledger.Ledger) error {
+func (p *Pipeline) assemble(ctx context.Context, o Options, log *ledger.Ledger) error {
 	cfg := o.Config
 	stage, err := place.Staged(o.FS, cfg)
 	if err != nil {
@@ -272,31 +269,13 @@ func (p *Pipeline) assemble(o Options, log *ledger.Ledger) error {
 	p.c.staging = newStaging(log.State())
 	p.c.restage()
 	p.c.core.Start(o.Now())
-	policies, err := p.policies(o, log, location)
+	policies, err := p.policies(ctx, o, log, location)
 	if err != nil {
 		return err
 	}
-	p.c.runner = commit.NewRunner(copts, policies)
-	p.c.atOnce, p.c.runner.AtOnce = atOnce, atOnce
+	p.c.ann = newAnnouncer(commit.NewRunner(copts, policies))
+	p.c.atOnce, p.c.ann.runner.AtOnce = atOnce, atOnce
 	return nil
-}
-
-func (p *Pipeline) policies(o Options, log *ledger.Ledger, location func(string) string) ([]commit.Policy, error) {
-	var out []commit.Policy
-	for _, name := range o.Config.Commit.Policies {
-		switch name {
-		case config.CommitMetastore:
-			if o.Config.Metastore.Type != config.MetastoreEmbedded {
-				return nil, fault.New(fault.Config, "use type embedded", "metastore.type %s is not in this build", o.Config.Metastore.Type)
-			}
-			out = append(out, metastore.NewEmbeddedPolicy())
-		case config.CommitSuccessFile:
-			out = append(out, commit.NewSuccessFile(o.FS, location, log.Staging, o.Config.Commit.SuccessFile, syncs(o.Inline)))
-		default:
-			return nil, fault.New(fault.Config, "use metastore or success-file", "commit.policies: %s is not in this build", name)
-		}
-	}
-	return out, nil
 }
 
 // tableSchemas compiles the schemas of the table and its side tables.

@@ -13,8 +13,11 @@ type pool interface {
 	submit(compactor.Job)
 	// take returns what has been built since the last call.
 	take() []result
-	// wait returns when take would return something.
+	// wait returns when take would return something, or what was run aside
+	// is done.
 	wait(context.Context) error
+	// aside runs f beside the chain; wait returns when it is done.
+	aside(ctx context.Context, f func(context.Context))
 	// sleep waits for micros microseconds of the pipeline's clock.
 	sleep(ctx context.Context, micros int64) error
 	close()
@@ -36,7 +39,7 @@ type workers struct {
 	wg     sync.WaitGroup
 	mu     sync.Mutex
 	done   []result
-	ready  chan struct{} // holds a token when done is not empty
+	ready  chan struct{} // holds a token when done is not empty, or aside is done
 }
 
 func newWorkers(ctx context.Context, n int, build func(context.Context, compactor.Job) (*compactor.Built, error)) *workers {
@@ -56,6 +59,15 @@ func (w *workers) submit(j compactor.Job) {
 		w.mu.Lock()
 		w.done = append(w.done, result{j, b, err})
 		w.mu.Unlock()
+		w.signal()
+	})
+}
+
+// aside gives f the context of the workers: who asked may be gone before it is
+// done.
+func (w *workers) aside(_ context.Context, f func(context.Context)) {
+	w.wg.Go(func() { // joined by close
+		f(w.ctx)
 		w.signal()
 	})
 }
@@ -110,6 +122,8 @@ func (p *inline) submit(j compactor.Job) {
 	b, err := p.build(context.Background(), j)
 	p.done = append(p.done, result{j, b, err})
 }
+
+func (p *inline) aside(ctx context.Context, f func(context.Context)) { f(ctx) }
 
 func (p *inline) take() []result {
 	out := p.done

@@ -138,7 +138,7 @@ func (s *sim) run(t testing.TB, fs storage.FS, index kv.Store) error {
 		return err
 	}
 	if s.atOnce > 0 {
-		p.c.atOnce, p.c.runner.AtOnce = s.atOnce, s.atOnce
+		p.c.atOnce, p.c.ann.runner.AtOnce = s.atOnce, s.atOnce
 	}
 	err = s.drive(ctx, p)
 	if rerr := p.Release(); err == nil {

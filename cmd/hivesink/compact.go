@@ -44,9 +44,6 @@ func compact(ctx context.Context, a *app) error {
 	if err != nil {
 		return err
 	}
-	if err := cfg.CheckBuild(); err != nil {
-		return err
-	}
 	o, err := compactOptions(a, cfg)
 	if err != nil {
 		return err

@@ -55,7 +55,7 @@ func run(ctx context.Context, a *app) error {
 	if err := cfg.NeedSource(); err != nil {
 		return err
 	}
-	if err := cfg.CheckBuild(); err != nil {
+	if err := pipeline.ReadColumns(ctx, cfg); err != nil {
 		return err
 	}
 	level := slog.LevelWarn

@@ -26,11 +26,8 @@ var validateCommand = command{
 	name: "validate", usage: "-c FILE [--set KEY=VALUE]...", needsConfig: true,
 	does: "every problem of a configuration at once, with line numbers; touches nothing",
 	run: func(_ context.Context, a *app) error {
-		cfg, err := config.Load(a.config, a.sets)
+		_, err := config.Load(a.config, a.sets)
 		if err != nil {
-			return err
-		}
-		if err := cfg.CheckBuild(); err != nil {
 			return err
 		}
 		if a.json {
@@ -50,6 +47,9 @@ var drainCommand = command{
 			return err
 		}
 		if err := needTable(ctx, a, cfg); err != nil {
+			return err
+		}
+		if err := pipeline.ReadColumns(ctx, cfg); err != nil {
 			return err
 		}
 		p, err := pipeline.Open(ctx, pipeline.Options{Config: cfg, Version: hivesink.Version})

@@ -24,3 +24,10 @@ func (a *Auth) owner() string {
 	}
 	return "hivesink"
 }
+
+// authError: the metastore and this process do not agree on who may ask, and
+// how. Waiting does not mend it.
+type authError struct{ err error }
+
+func (e *authError) Error() string { return e.err.Error() }
+func (e *authError) Unwrap() error { return e.err }

@@ -12,6 +12,8 @@ import (
 
 	hms "github.com/beltran/gohive/hive_metastore"
 
+	"github.com/hivesink/hivesink/hivetype"
+	"github.com/hivesink/hivesink/internal/fault"
 	"github.com/hivesink/hivesink/layout"
 	"github.com/hivesink/hivesink/ledger"
 	"github.com/hivesink/hivesink/metastore"
@@ -59,6 +61,35 @@ func (c *Catalog) Check(ctx context.Context) error {
 	return err
 }
 
+// Unreachable says whether err means that no metastore could be asked, or that
+// none answered in time: an outage, which ends.
+func Unreachable(err error) bool {
+	var down *connectError
+	var auth *authError
+	return errors.As(err, &down) && !errors.As(err, &auth) || timedOut(err)
+}
+
+// Columns are the columns of a table's files, and its partition columns.
+func (c *Catalog) Columns(ctx context.Context, name string) (columns, keys []hivetype.Field, err error) {
+	t, err := c.getTable(ctx, name)
+	if err != nil {
+		return nil, nil, err
+	}
+	for i, f := range slices.Concat(t.Sd.Cols, t.PartitionKeys) {
+		typ, err := hivetype.Parse(f.Type)
+		if err != nil {
+			return nil, nil, fault.Wrap(fault.Config, "list table.columns without it: readers see null", fmt.Errorf("column %s of %s.%s: %w", f.Name, c.o.Database, name, err))
+		}
+		field := hivetype.Field{Name: strings.ToLower(f.Name), Type: typ}
+		if i < len(t.Sd.Cols) {
+			columns = append(columns, field)
+		} else {
+			keys = append(keys, field)
+		}
+	}
+	return columns, keys, nil
+}
+
 // Name is metastore.PolicyName.
 func (c *Catalog) Name() string { return metastore.PolicyName }
 
@@ -77,7 +108,11 @@ func (c *Catalog) mayChange(ctx context.Context) error {
 	if c.o.Owner == nil {
 		return nil
 	}
-	return c.o.Owner()
+	err := c.o.Owner()
+	if err != nil && fault.ClassOf(err) != fault.Fenced {
+		return fault.Wrap(fault.Retry, "", err) // not known: it is asked again
+	}
+	return err
 }
 
 // Parameters of a partition, or of a table without partition columns.

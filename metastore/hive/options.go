@@ -21,7 +21,7 @@ type Options struct {
 	CreateTable, AlterTable bool
 
 	// Owner is asked before anything is changed: an error means that this
-	// process must not (ledger.Ledger.StillOwner). Nil: always.
+	// process must not (ledger.Ledger.Confirm). Nil: always.
 	Owner func() error
 	// NotBefore holds back the first change: a former owner's last call may
 	// still be under way. The zero time does not.
@@ -40,20 +40,19 @@ type Table struct {
 
 // Auth says how the metastore is told who asks.
 type Auth struct {
-	Mechanism string // None, Plain or Kerberos
+	Mechanism string // "" (the metastore does not ask), Plain or GSSAPI
 	User      string
 	Password  func() (string, error) // read when a connection is made
 	Kerberos  Kerberos
 }
 
-// Mechanisms.
+// Mechanisms, by their SASL names.
 const (
-	None   = "none"     // the metastore does not ask (NOSASL)
-	Plain  = "plain"    // user and password over SASL PLAIN
-	GSSAPI = "kerberos" // SASL GSSAPI
+	Plain  = "PLAIN"
+	GSSAPI = "GSSAPI"
 )
 
-// Kerberos is an identity for SASL GSSAPI.
+// Kerberos is an identity for GSSAPI.
 type Kerberos struct {
 	Principal string // ours
 	Keytab    string // path

@@ -149,10 +149,10 @@ func (m *metastore) configure(h *Home, dir string) error {
 	if err := os.WriteFile(filepath.Join(dir, "metastore-site.xml"), []byte(site.String()), 0o644); err != nil {
 		return err
 	}
-	return os.WriteFile(filepath.Join(dir, "log4j2.properties"), []byte(log4j), 0o644)
+	return os.WriteFile(filepath.Join(dir, "log4j2.properties"), []byte(hmsLog4j), 0o644)
 }
 
-const log4j = `status = WARN
+const hmsLog4j = `status = WARN
 appender.c.type = Console
 appender.c.name = c
 appender.c.layout.type = PatternLayout

@@ -1,0 +1,125 @@
+package pipeline
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/hivesink/hivesink/commit"
+	"github.com/hivesink/hivesink/internal/fault"
+	"github.com/hivesink/hivesink/ledger"
+)
+
+// announcer is the chain's side of announcing. The policies run beside the
+// chain, one batch at a time, so that a service that is slow or down stops
+// announcing and nothing else (P6): meanwhile the runner is the batch's, and
+// the chain neither looks for what is due nor asks the runner anything.
+type announcer struct {
+	runner *commit.Runner
+	done   chan announced // holds the result of the last batch until it is noted
+	busy   bool           // a batch is under way, or its result not noted
+	// What the last batch has left.
+	more    bool  // announcements that were too many for it
+	retryAt int64 // when what has failed is tried again; 0: nothing has
+	failed  error // why, when it has
+	// afresh: the next batch tries at once what waits after failures.
+	afresh bool
+	// lookAt is before when nobody looks for what is due while units are built.
+	lookAt int64
+}
+
+// announced is what became of a batch.
+type announced struct {
+	facts   []ledger.Announced
+	err     error
+	more    bool
+	retryAt int64
+}
+
+func newAnnouncer(r *commit.Runner) announcer {
+	return announcer{runner: r, done: make(chan announced, 1)}
+}
+
+// announceShare: while units are being published, looking for what is due takes
+// at most one part in so many of the time. It costs as much as there is in
+// flight, and each published file may make something due.
+const announceShare = 10
+
+// mayAnnounce says whether it is time to look for what is due.
+func (c *chain) mayAnnounce(now int64) bool {
+	return now >= c.ann.lookAt || c.building == 0 && len(c.built) == 0
+}
+
+// moreDue says whether there is something to announce at once.
+func (c *chain) moreDue() bool {
+	return !c.ann.busy && c.ann.more && c.mayAnnounce(c.now())
+}
+
+// announce notes what was announced, and has the policies announce the
+// partitions whose trigger has passed (P3). It returns when to call again at the
+// latest.
+func (c *chain) announce(ctx context.Context, flush bool) (next int64, err error) {
+	if err := c.noteAnnounced(); err != nil || c.ann.busy {
+		return 0, err
+	}
+	now := c.now()
+	if !c.mayAnnounce(now) {
+		return c.ann.lookAt, nil
+	}
+	due, next := c.core.Due(c.log.State(), now, flush)
+	c.ann.lookAt = c.now()
+	c.ann.lookAt += announceShare * (c.ann.lookAt - now)
+	if len(due) == 0 && !c.ann.more {
+		return next, nil
+	}
+	if c.ann.afresh {
+		c.ann.afresh = false
+		c.ann.runner.Afresh()
+	}
+	c.ann.busy = true
+	c.pool.aside(ctx, func(ctx context.Context) {
+		var a announced
+		a.facts, a.err = c.ann.runner.Run(ctx, due, now)
+		a.more, a.retryAt = c.ann.runner.More(), c.ann.runner.NextTry()
+		c.ann.done <- a
+	})
+	if err := c.noteAnnounced(); err != nil { // an inline pool is done at once
+		return 0, err
+	}
+	return earliest(next, c.ann.retryAt), nil
+}
+
+// noteAnnounced makes facts of what a batch has announced, if it is done.
+func (c *chain) noteAnnounced() error {
+	if !c.ann.busy {
+		return nil
+	}
+	var a announced
+	select {
+	case a = <-c.ann.done:
+	default:
+		return nil
+	}
+	told := c.ann.retryAt
+	c.ann.busy, c.ann.more, c.ann.retryAt, c.ann.failed = false, a.more, 0, nil
+	if len(a.facts) > 0 {
+		if err := c.append(&ledger.Record{Announced: a.facts}); err != nil {
+			return fmt.Errorf("note %d announced partitions: %w", len(a.facts), err)
+		}
+		for i := range a.facts {
+			f := &a.facts[i]
+			c.stats.Announced.Add(1)
+			c.emit(Event{Kind: "announced", Partition: f.Partition, Table: f.Table, Rows: f.Rows, Number: f.Number})
+		}
+	}
+	if a.err == nil {
+		return nil
+	}
+	if fault.ClassOf(a.err) != fault.Retry {
+		return a.err
+	}
+	c.ann.retryAt, c.ann.failed = a.retryAt, a.err
+	if a.retryAt != told { // something was tried again, or has failed first
+		c.emit(Event{Kind: "announce-retry", Err: a.err})
+	}
+	return nil
+}

@@ -150,6 +150,8 @@ func logEvents(log *slog.Logger) func(pipeline.Event) {
 			log.Warn("waiting for the storage", "for", e.Path, "error", e.Err)
 		case "storage-recovered":
 			log.Warn("the storage answers again", "for", e.Path)
+		case "moved":
+			log.Info("moved", "source", e.Source)
 		default:
 			log.Warn(e.Kind, "unit", e.Unit, "error", e.Err)
 		}

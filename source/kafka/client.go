@@ -32,6 +32,8 @@ func clientOptions(c *config.Kafka) ([]kgo.Opt, error) {
 		kgo.ClientID("hivesink"),
 		kgo.RequestTimeoutOverhead(requestTimeout),
 		kgo.DisableClientMetrics(),
+		// What the client says of topics and leaders is never older.
+		kgo.MetadataMinAge(minBackoff),
 	}
 	dialer := &net.Dialer{Timeout: dialTimeout}
 	if c.TLS == nil {

@@ -2,6 +2,7 @@ package kafka
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 
@@ -11,7 +12,7 @@ import (
 )
 
 // batch decodes messages of cur until a batch is full or cur is at its end.
-func (r *reader) batch() (*record.Batch, error) {
+func (r *reader) batch(ctx context.Context) (*record.Batch, error) {
 	f, p := r.cur, r.cur.p
 	b := &record.Batch{FirstRow: p.row}
 	t := tally{b: b, from: p.row}
@@ -24,6 +25,12 @@ func (r *reader) batch() (*record.Batch, error) {
 			r.end(f)
 			b.End = f.end
 			break
+		}
+		if err := r.dec.ready(ctx, m); err != nil {
+			if t.messages == 0 {
+				return nil, err
+			}
+			break // the message is the first of the next batch
 		}
 		if cut, err := r.take(p, m, &t); err != nil {
 			return nil, err

@@ -41,7 +41,9 @@ func refusal(err error) (option, hint string) {
 		return "source.kafka.tls", ""
 	case errors.As(err, &header):
 		return "source.kafka.tls", "the port does not speak TLS: remove tls, or use the port that does"
-	case errors.As(err, &alert):
+	case strings.Contains(err.Error(), "tls alert record"):
+		return "source.kafka.tls", "the port wants TLS or SASL: add tls, such as tls: {ca: FILE}, or use the port without"
+	case errors.As(err, &alert), strings.Contains(err.Error(), "remote error: tls:"):
 		return "source.kafka.tls", "the broker refuses the certificate that is shown, or wants one: check cert and key"
 	case errors.As(err, &first):
 		return "source.kafka.tls", "the broker closed the connection at once, as one does that wants TLS or SASL: check tls and sasl, or use the port without"

@@ -225,7 +225,7 @@ func (r *reader) partition(p *partition, q *kmsg.FetchResponseTopicPartition) er
 	if epoch < 0 {
 		f.epoch = p.epoch
 	}
-	p.next, p.epoch = f.next, f.epoch
+	p.next, p.epoch, p.fresh = f.next, f.epoch, false
 	if r.atEnd(p) {
 		f.end, p.ended = true, true
 	}
@@ -281,10 +281,15 @@ func (r *reader) findPlace(p *partition) {
 	for {
 		o, err := r.s.askOffsets(r.ctx, []string{p.topic})
 		if err == nil {
-			var to int64
-			if to, err = r.s.outOfRange(p.split, p.next, at(o.first, p.split), at(o.last, p.split)); err != nil {
-				r.fail(err)
-				return
+			first, last := at(o.first, p.split), at(o.last, p.split)
+			to := first
+			// Retention may take the first message between two looks: of one that
+			// is to begin at the first there is, nothing is missing.
+			if !p.fresh || p.next > first {
+				if to, err = r.s.outOfRange(p.split, p.next, first, last); err != nil {
+					r.fail(err)
+					return
+				}
 			}
 			r.mu.Lock()
 			defer r.mu.Unlock()

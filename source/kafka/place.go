@@ -26,6 +26,7 @@ type split struct {
 	partition int32
 	topicID   kadm.TopicID
 	start     int64        // where it begins when it has no position
+	earliest  bool         // it begins at the first message there is
 	moved     int64        // where it goes on instead of its position, by source.kafka.offset_out_of_range; -1
 	end       atomic.Int64 // it ends before this offset; noEnd
 }
@@ -97,7 +98,7 @@ func (s *Source) bounds(sp *split, o *offsets, was ledger.Source, added bool) er
 		}
 		sp.start = n
 	case s.start.Earliest || added:
-		sp.start = first
+		sp.start, sp.earliest = first, true
 	case s.start.Latest:
 		sp.start = last
 	default:

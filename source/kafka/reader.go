@@ -66,6 +66,7 @@ type partition struct {
 	pending int   // fetched and not yet taken
 	wait    time.Time
 	ended   bool // its end is in the queue
+	fresh   bool // it begins at the first message there is, and has not had it yet
 	stuck   bool // it is being found out where to go on
 	removed atomic.Bool
 	shift   int64
@@ -132,7 +133,7 @@ func (r *reader) Add(sp source.Split, from ledger.Source) error {
 	p := &partition{split: known, leader: -1, epoch: -1, row: from.NextRow}
 	first := false
 	if from.Position == "" {
-		p.next, first = known.start, true
+		p.next, first, p.fresh = known.start, true, known.earliest
 	} else {
 		at, err := parsePosition(sp.ID, from.Position)
 		if err != nil {
@@ -219,7 +220,7 @@ func (r *reader) Read(ctx context.Context) (source.Event, error) {
 			r.taken()
 			continue
 		}
-		b, err := r.batch()
+		b, err := r.batch(ctx)
 		if err != nil {
 			return source.Event{}, err
 		}

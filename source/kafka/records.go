@@ -153,23 +153,24 @@ func (s *records) fill(n int) error {
 	return nil
 }
 
+var errFields = errors.New("a message's fields do not fit its length")
+
 // parse reads the fields of a message. Of one that is too long the body is
 // only a beginning.
 func (s *records) parse(b []byte, m *message) error {
 	whole := !m.long
-	bad := errors.New("a message's fields do not fit its length")
 	if len(b) == 0 {
-		return bad
+		return errFields
 	}
 	b = b[1:] // attributes: none are defined
 	dt, n := varint(b)
 	if n <= 0 {
-		return bad
+		return errFields
 	}
 	b = b[n:]
 	do, n := varint(b)
 	if n <= 0 {
-		return bad
+		return errFields
 	}
 	b = b[n:]
 	m.offset, m.time = s.h.base+do, s.h.baseTime+dt
@@ -179,17 +180,17 @@ func (s *records) parse(b []byte, m *message) error {
 	m.headers, m.count = nil, 0
 	var ok bool
 	if m.key, m.noKey, b, ok = field(b, whole); !ok {
-		return bad
+		return errFields
 	}
 	if m.value, m.noValue, b, ok = field(b, whole); !ok {
-		return bad
+		return errFields
 	}
 	if !whole {
 		return nil
 	}
 	count, n := varint(b)
 	if n <= 0 || count < 0 {
-		return bad
+		return errFields
 	}
 	m.headers, m.count = b[n:], int(count)
 	return nil

@@ -54,6 +54,8 @@ type Source struct {
 	total  int64
 	read   atomic.Int64
 	group  *group
+
+	registry *registry // nil: there is none
 }
 
 var _ source.Live = (*Source)(nil)
@@ -79,6 +81,11 @@ func New(o Options) (*Source, error) {
 			return nil, fault.Wrap(fault.Config, "", fmt.Errorf("source.kafka.until: %w", err))
 		}
 	}
+	if s.c.SchemaRegistry != nil {
+		if s.registry, err = newRegistry(s.c.SchemaRegistry, s.log); err != nil {
+			return nil, err
+		}
+	}
 	s.values, err = s.decoders()
 	if err != nil {
 		return nil, err
@@ -95,6 +102,11 @@ func (s *Source) Splits(ctx context.Context, known map[string]ledger.Source) ([]
 	defer cancel()
 	if err := s.connect(ctx); err != nil {
 		return nil, err
+	}
+	if s.registry != nil && s.o.Format == config.FormatAvro {
+		if err := s.registry.check(ctx); err != nil {
+			return nil, err
+		}
 	}
 	md, err := s.metadata(ctx)
 	if err != nil {

@@ -2,6 +2,7 @@ package kafka
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"slices"
 
@@ -10,6 +11,7 @@ import (
 
 	"github.com/hivesink/hivesink/config"
 	"github.com/hivesink/hivesink/format"
+	"github.com/hivesink/hivesink/format/avro"
 	"github.com/hivesink/hivesink/hivetype"
 	"github.com/hivesink/hivesink/internal/fault"
 	"github.com/hivesink/hivesink/record"
@@ -21,7 +23,8 @@ type decoder struct {
 	value format.RowDecoder
 	meta  *metaColumns
 	csv   bool
-	cols  []column // of the table
+	avro  *avroValues // value, when the format is avro
+	cols  []column    // of the table
 	arrow *arrow.Schema
 }
 
@@ -62,6 +65,13 @@ func (s *Source) decoders() (func() (*decoder, error), error) {
 		switch o.Format {
 		case config.FormatRaw:
 			d.value, err = newRaw(values)
+		case config.FormatAvro:
+			var a *avrorow.Decoder
+			a, err = avrorow.New(values, avrorow.Options{Timestamps: o.Timestamps, Zone: o.Zone, NullOnBadTime: o.NullOnBadTime})
+			if err == nil {
+				d.avro = &avroValues{d: a, registry: s.registry, compiled: make(map[int32]*compiled)}
+				d.value = d.avro
+			}
 		default:
 			d.value, err = o.NewDecoder()
 		}
@@ -85,6 +95,14 @@ func (d *decoder) partition(topic string, n int32) {
 	if d.meta != nil {
 		d.meta.topic, d.meta.partition = topic, n
 	}
+}
+
+// ready sees to it that append has what it needs. Its error is the end of ctx.
+func (d *decoder) ready(ctx context.Context, m *message) error {
+	if d.avro == nil || m.long || m.noValue {
+		return nil
+	}
+	return d.avro.schema(ctx, m.value)
 }
 
 // append decodes a message. On a *format.Error nothing of it was appended.

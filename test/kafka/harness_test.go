@@ -24,15 +24,15 @@ import (
 	"github.com/hivesink/hivesink/test/services"
 )
 
-var binary string
+var program string
 
 func TestMain(m *testing.M) {
 	dir, err := os.MkdirTemp("", "hivesink")
 	if err != nil {
 		panic(err)
 	}
-	binary = filepath.Join(dir, "hivesink")
-	cmd := exec.Command("go", "build", "-o", binary, "github.com/hivesink/hivesink/cmd/hivesink")
+	program = filepath.Join(dir, "hivesink")
+	cmd := exec.Command("go", "build", "-o", program, "github.com/hivesink/hivesink/cmd/hivesink")
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		panic(fmt.Sprintf("%v\n%s", err, out))
@@ -57,7 +57,11 @@ type world struct {
 	extra   []string // lines of their own
 }
 
-var unique = time.Now().Format("150405")
+// unique and worlds make names of topics.
+var (
+	unique = time.Now().Format("150405")
+	worlds int
+)
 
 func newWorld(t *testing.T, partitions int32, configs map[string]*string) *world {
 	t.Helper()
@@ -69,7 +73,8 @@ func newWorldOn(t *testing.T, c services.Kafka, partitions int32, configs map[st
 	w := &world{t: t, cluster: c, dir: t.TempDir(), format: "json", columns: "[id bigint, name string]"}
 	w.client = w.newClient()
 	w.admin = kadm.NewClient(w.client)
-	w.topic = strings.ToLower(strings.NewReplacer("/", "-", " ", "-").Replace(t.Name())) + "-" + unique
+	worlds++
+	w.topic = fmt.Sprintf("%s-%s-%d", strings.ToLower(strings.NewReplacer("/", "-", " ", "-", ",", "-").Replace(t.Name())), unique, worlds)
 	w.createTopic(w.topic, partitions, configs)
 	return w
 }
@@ -83,7 +88,7 @@ func (w *world) createTopic(name string, partitions int32, configs map[string]*s
 
 func (w *world) newClient(opts ...kgo.Opt) *kgo.Client {
 	w.t.Helper()
-	c, err := kgo.NewClient(append([]kgo.Opt{kgo.SeedBrokers(w.cluster.Brokers()...), kgo.RecordPartitioner(kgo.ManualPartitioner())}, opts...)...)
+	c, err := kgo.NewClient(append([]kgo.Opt{kgo.SeedBrokers(w.cluster.Brokers()...), kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.MetadataMinAge(100 * time.Millisecond)}, opts...)...)
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -170,7 +175,7 @@ type process struct {
 // start starts `hivesink run`.
 func (w *world) start(args ...string) *process {
 	w.t.Helper()
-	p := &process{t: w.t, cmd: exec.Command(binary, append([]string{"run", "-v", "--json", "-c", w.config()}, args...)...), done: make(chan struct{})}
+	p := &process{t: w.t, cmd: exec.Command(program, append([]string{"run", "-v", "--json", "-c", w.config()}, args...)...), done: make(chan struct{})}
 	p.cmd.Stdout = &lockedWriter{&p.mu, &p.out}
 	p.cmd.Stderr = &lockedWriter{&p.mu, &p.errs}
 	if err := p.cmd.Start(); err != nil {
@@ -285,7 +290,7 @@ func (w *world) run(args ...string) summary {
 // fsck proves that every accepted row is there once.
 func (w *world) fsck() {
 	w.t.Helper()
-	out, err := exec.Command(binary, "fsck", "-c", w.config()).CombinedOutput()
+	out, err := exec.Command(program, "fsck", "-c", w.config()).CombinedOutput()
 	if err != nil {
 		w.t.Errorf("fsck: %v\n%s", err, out)
 	}
@@ -317,4 +322,32 @@ func (w *world) committed(want ...int64) error {
 		}
 	}
 	return nil
+}
+
+var kafkaThree = services.KafkaThree
+
+func home(t *testing.T) *services.Home {
+	t.Helper()
+	h, err := services.DefaultHome()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return h
+}
+
+// inSync waits until every partition of the topic has all its replicas.
+func (w *world) inSync() {
+	w.t.Helper()
+	eventually(w.t, "all replicas to be in sync", func() error {
+		l, err := w.admin.ListTopics(w.ctx(), w.topic)
+		if err != nil {
+			return err
+		}
+		for n, p := range l[w.topic].Partitions {
+			if len(p.ISR) < len(p.Replicas) || p.Leader < 0 {
+				return fmt.Errorf("partition %d: %d of %d replicas", n, len(p.ISR), len(p.Replicas))
+			}
+		}
+		return l[w.topic].Err
+	})
 }

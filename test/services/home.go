@@ -101,7 +101,8 @@ func (h *Home) Artifact(coordinate string) (string, error) {
 	return onlyEntry(dir)
 }
 
-// Unpacked is the directory inside a .tar.gz artifact.
+// Unpacked is the directory inside a .tar.gz artifact, or where it was unpacked
+// when it holds more than one.
 func (h *Home) Unpacked(coordinate string) (string, error) {
 	archive, err := h.Artifact(coordinate)
 	if err != nil {
@@ -115,6 +116,9 @@ func (h *Home) Unpacked(coordinate string) (string, error) {
 	})
 	if err != nil {
 		return "", err
+	}
+	if entries, err := os.ReadDir(dir); err == nil && len(entries) > 1 {
+		return dir, nil
 	}
 	return onlyEntry(dir)
 }

@@ -1,0 +1,521 @@
+package avrorow
+
+import (
+	"encoding/binary"
+	"encoding/hex"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/decimal128"
+
+	"github.com/hivesink/hivesink/format"
+	"github.com/hivesink/hivesink/format/text"
+	"github.com/hivesink/hivesink/hivetype"
+	"github.com/hivesink/hivesink/record"
+)
+
+// Options say what Avro leaves open.
+type Options struct {
+	// Timestamps is the unit of a long without a logical type in a timestamp
+	// column: s, ms, us or ns; rfc3339 (the default): it is bad.
+	Timestamps string
+	// Zone is that of local timestamps and of text without an offset; nil is
+	// UTC.
+	Zone *time.Location
+	// NullOnBadTime names the date and timestamp columns whose value is null
+	// when it cannot be read.
+	NullOnBadTime map[string]bool
+}
+
+// Decoder decodes records. It serves one goroutine.
+type Decoder struct {
+	rows    *textval.Rows
+	columns []hivetype.Field
+	zone    *time.Location
+	scratch []byte
+	depth   int
+}
+
+// New returns a decoder of records into the schema's columns.
+func New(s *record.Schema, o Options) (*Decoder, error) {
+	rows, err := textval.NewRows(s, textval.Options(o))
+	if err != nil {
+		return nil, fmt.Errorf("decoding Avro: %w", err)
+	}
+	d := &Decoder{rows: rows, columns: s.Columns, zone: o.Zone}
+	if d.zone == nil {
+		d.zone = time.UTC
+	}
+	return d, nil
+}
+
+func (d *Decoder) index(name string) int {
+	for i, f := range d.columns {
+		if strings.EqualFold(f.Name, name) {
+			return i
+		}
+	}
+	return -1
+}
+
+// Len, Size, UnknownKeys, NewBatch and Release are those of format.RowDecoder.
+func (d *Decoder) Len() int                    { return d.rows.Len() }
+func (d *Decoder) Size() int64                 { return d.rows.Size() }
+func (d *Decoder) UnknownKeys() int64          { return d.rows.UnknownKeys() }
+func (d *Decoder) NewBatch() arrow.RecordBatch { return d.rows.NewBatch() }
+func (d *Decoder) Release()                    { d.rows.Release() }
+
+// maxDepth bounds how deep values lie in one another.
+const maxDepth = 64
+
+var (
+	errShort = &format.Error{Class: record.ClassSyntax, Reason: "not Avro of its schema: it ends too soon"}
+	errLong  = &format.Error{Class: record.ClassSyntax, Reason: "not Avro of its schema: bytes are left over"}
+	errValue = &format.Error{Class: record.ClassSyntax, Reason: "not Avro of its schema: a number, length or branch is out of range"}
+	errDeep  = &format.Error{Class: record.ClassSyntax, Reason: "not Avro of its schema: at most 64 levels"}
+)
+
+// Append decodes one record that was written with a schema. An error is a
+// *format.Error (V1).
+func (d *Decoder) Append(s *Schema, rec []byte) error {
+	d.rows.Begin()
+	d.scratch, d.depth = d.scratch[:0], 0
+	b := rec
+	var err *format.Error
+	for i, n := range s.root.below {
+		if s.column[i] < 0 {
+			b, err = d.skip(n, b)
+		} else {
+			b, err = d.value(n, b, s.column[i])
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if len(b) > 0 {
+		return errLong
+	}
+	d.rows.Ignore(s.ignore)
+	return d.rows.Commit()
+}
+
+// long reads a zigzag number.
+func long(b []byte) (int64, []byte, *format.Error) {
+	u, n := binary.Uvarint(b)
+	if n == 0 {
+		return 0, nil, errShort
+	}
+	if n < 0 {
+		return 0, nil, errValue
+	}
+	return int64(u>>1) ^ -int64(u&1), b[n:], nil
+}
+
+// take reads n bytes.
+func take(b []byte, n int64) (v, rest []byte, err *format.Error) {
+	if n < 0 {
+		return nil, nil, errValue
+	}
+	if n > int64(len(b)) {
+		return nil, nil, errShort
+	}
+	return b[:n:n], b[n:], nil
+}
+
+// value reads a value into a slot.
+func (d *Decoder) value(n *node, b []byte, at int32) (rest []byte, err *format.Error) {
+	if n.op == opUnion {
+		i, rest, err := long(b)
+		if err != nil {
+			return nil, err
+		}
+		if i < 0 || i >= int64(len(n.below)) {
+			return nil, errValue
+		}
+		n, b = n.below[i], rest // a union has no union right below it
+	}
+	switch n.op {
+	case opNull:
+		d.rows.Null(at)
+		return b, nil
+	case opBad:
+		if rest, err = d.skip(n, b); err == nil {
+			d.rows.Bad(n.col, at, false, fmt.Appendf(nil, "Avro %s", n.name))
+		}
+		return rest, err
+	case opArray, opMap:
+		return d.blocks(n, b, at)
+	case opRecord:
+		return d.record(n, b, at)
+	}
+	switch n.kind {
+	case kBool:
+		v, rest, err := take(b, 1)
+		if err == nil && v[0] > 1 {
+			err = errValue
+		}
+		if err == nil {
+			d.rows.Int(n.col, at, int64(v[0]))
+		}
+		return rest, err
+	case kLong:
+		v, rest, err := long(b)
+		if err == nil {
+			err = d.integer(n, at, v)
+		}
+		return rest, err
+	case kFloat:
+		v, rest, err := take(b, 4)
+		if err == nil {
+			d.rows.Double(n.col, at, float64(math.Float32frombits(binary.LittleEndian.Uint32(v))))
+		}
+		return rest, err
+	case kDouble:
+		v, rest, err := take(b, 8)
+		if err == nil {
+			d.rows.Double(n.col, at, math.Float64frombits(binary.LittleEndian.Uint64(v)))
+		}
+		return rest, err
+	case kBytes:
+		length, rest, err := long(b)
+		if err != nil {
+			return nil, err
+		}
+		v, rest, err := take(rest, length)
+		if err == nil {
+			d.bytes(n, at, v)
+		}
+		return rest, err
+	default: // kFixed
+		v, rest, err := take(b, int64(n.size))
+		if err == nil {
+			d.bytes(n, at, v)
+		}
+		return rest, err
+	}
+}
+
+// integer stores an int, long or the index of an enum.
+func (d *Decoder) integer(n *node, at int32, v int64) *format.Error {
+	switch n.op {
+	case opLong:
+		d.rows.Int(n.col, at, v)
+	case opDate:
+		if v < math.MinInt32 || v > math.MaxInt32 {
+			d.rows.Bad(n.col, at, true, strconv.AppendInt(nil, v, 10))
+			return nil
+		}
+		d.rows.Int(n.col, at, v)
+	case opTime, opLocal:
+		d.time(n, at, v)
+	case opToFloat:
+		d.rows.Double(n.col, at, float64(v))
+	case opToDec:
+		d.decimal(n, at, decimal128.FromI64(v), 0)
+	case opNumber:
+		from := len(d.scratch)
+		d.scratch = strconv.AppendInt(d.scratch, v, 10)
+		d.rows.Text(n.col, at, d.scratch[from:len(d.scratch):len(d.scratch)])
+	case opSymbol:
+		if v < 0 || v >= int64(len(n.symbol)) {
+			return errValue
+		}
+		d.rows.Text(n.col, at, n.symbol[v])
+	}
+	return nil
+}
+
+// time stores an instant, cut to the microsecond.
+func (d *Decoder) time(n *node, at int32, v int64) {
+	micros := v
+	switch {
+	case n.unit > 1e6:
+		by := n.unit / 1e6
+		micros = v / by
+		if v%by < 0 {
+			micros--
+		}
+	case n.unit < 1e6:
+		by := 1e6 / n.unit
+		if v > math.MaxInt64/by || v < math.MinInt64/by {
+			d.rows.Bad(n.col, at, true, strconv.AppendInt(nil, v, 10))
+			return
+		}
+		micros = v * by
+	}
+	if n.op == opLocal && d.zone != time.UTC {
+		clock := time.UnixMicro(micros).UTC()
+		micros = time.Date(clock.Year(), clock.Month(), clock.Day(), clock.Hour(), clock.Minute(), clock.Second(), clock.Nanosecond(), d.zone).UnixMicro()
+	}
+	d.rows.Int(n.col, at, micros)
+}
+
+// bytes stores a string, bytes or a fixed.
+func (d *Decoder) bytes(n *node, at int32, v []byte) {
+	switch n.op {
+	case opText:
+		d.rows.Text(n.col, at, v)
+	case opUUID:
+		from := len(d.scratch)
+		for i, part := range [][]byte{v[:4], v[4:6], v[6:8], v[8:10], v[10:]} {
+			if i > 0 {
+				d.scratch = append(d.scratch, '-')
+			}
+			d.scratch = hex.AppendEncode(d.scratch, part)
+		}
+		d.rows.Text(n.col, at, d.scratch[from:len(d.scratch):len(d.scratch)])
+	case opDecimal:
+		x, ok := twosComplement(v)
+		if !ok {
+			d.rows.Bad(n.col, at, true, fmt.Appendf(nil, "a decimal of %d bytes", len(v)))
+			return
+		}
+		d.decimal(n, at, x, int32(n.unit))
+	default:
+		d.rows.Binary(at, v)
+	}
+}
+
+// decimal stores a number, brought to the column's scale without loss (V2).
+func (d *Decoder) decimal(n *node, at int32, x decimal128.Num, scale int32) {
+	t := n.col.Type()
+	y := x
+	if want := int32(t.Scale); want != scale {
+		var err error
+		if y, err = x.Rescale(scale, want); err != nil {
+			d.rows.Bad(n.col, at, true, []byte(x.ToString(scale)))
+			return
+		}
+	}
+	if !y.FitsInPrecision(int32(t.Precision)) {
+		d.rows.Bad(n.col, at, true, []byte(x.ToString(scale)))
+		return
+	}
+	d.rows.Decimal(at, y.HighBits(), y.LowBits())
+}
+
+// twosComplement reads a big-endian number; false: it has more than 16 bytes
+// that matter.
+func twosComplement(b []byte) (decimal128.Num, bool) {
+	if len(b) == 0 {
+		return decimal128.Num{}, true
+	}
+	fill := byte(0)
+	if b[0] >= 0x80 {
+		fill = 0xff
+	}
+	var full [16]byte
+	for i := range full {
+		full[i] = fill
+	}
+	for len(b) > 16 {
+		if b[0] != fill {
+			return decimal128.Num{}, false
+		}
+		b = b[1:]
+	}
+	if (b[0] >= 0x80) != (fill == 0xff) {
+		return decimal128.Num{}, false
+	}
+	copy(full[16-len(b):], b)
+	return decimal128.New(int64(binary.BigEndian.Uint64(full[:8])), binary.BigEndian.Uint64(full[8:])), true
+}
+
+// record reads a record into a struct.
+func (d *Decoder) record(n *node, b []byte, at int32) (rest []byte, err *format.Error) {
+	if d.depth++; d.depth > maxDepth {
+		return nil, errDeep
+	}
+	base := d.rows.Struct(n.col, at)
+	for i, f := range n.below {
+		if n.target[i] < 0 {
+			b, err = d.skip(f, b)
+		} else {
+			b, err = d.value(f, b, base+n.target[i])
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	d.rows.Ignore(n.ignore)
+	d.depth--
+	return b, nil
+}
+
+// blocks reads an array or map: blocks of items, each with its count, or the
+// negative of it and its size in bytes.
+func (d *Decoder) blocks(n *node, b []byte, at int32) (rest []byte, err *format.Error) {
+	if d.depth++; d.depth > maxDepth {
+		return nil, errDeep
+	}
+	d.rows.List(at)
+	last, entries := int32(-1), 0
+	for {
+		count, b2, err := blockHead(b)
+		if err != nil {
+			return nil, err
+		}
+		b = b2
+		if count == 0 {
+			break
+		}
+		if count > int64(len(b)) && (n.op == opMap || !emptyItems(n.below[0])) { // V4: an item takes a byte
+			return nil, errShort
+		}
+		if entries += int(min(count, math.MaxInt32)); entries > maxEmptyItems && emptyItems(n.below[0]) {
+			return nil, errValue
+		}
+		for range count {
+			if n.op == opArray {
+				last = d.rows.Element(at, last)
+				b, err = d.value(n.below[0], b, last)
+			} else {
+				last = d.rows.Entry(at, last)
+				var length int64
+				var key []byte
+				if length, b, err = long(b); err == nil {
+					if key, b, err = take(b, length); err == nil {
+						d.rows.Text(n.col.Below(0), last, key)
+						b, err = d.value(n.below[0], b, last+1)
+					}
+				}
+			}
+			if err != nil {
+				return nil, err
+			}
+		}
+	}
+	if n.op == opMap && entries > 0 {
+		d.rows.Unique(n.col, at, entries)
+	}
+	d.depth--
+	return b, nil
+}
+
+// maxEmptyItems is how many items an array may have that take no bytes (null).
+const maxEmptyItems = 1 << 16
+
+func emptyItems(n *node) bool {
+	switch n.kind {
+	case kNull:
+		return true
+	case kFixed:
+		return n.size == 0
+	case kRecord:
+		for _, f := range n.below {
+			if !emptyItems(f) {
+				return false
+			}
+		}
+		return true
+	}
+	return false
+}
+
+func blockHead(b []byte) (count int64, rest []byte, err *format.Error) {
+	if count, rest, err = long(b); err != nil || count >= 0 {
+		return count, rest, err
+	}
+	if count == math.MinInt64 {
+		return 0, nil, errValue
+	}
+	_, rest, err = long(rest)
+	return -count, rest, err
+}
+
+// skip passes over a value.
+func (d *Decoder) skip(n *node, b []byte) (rest []byte, err *format.Error) {
+	switch n.kind {
+	case kNull:
+		return b, nil
+	case kBool:
+		_, rest, err = take(b, 1)
+		return rest, err
+	case kLong:
+		_, rest, err = long(b)
+		return rest, err
+	case kFloat:
+		_, rest, err = take(b, 4)
+		return rest, err
+	case kDouble:
+		_, rest, err = take(b, 8)
+		return rest, err
+	case kBytes:
+		length, rest, err := long(b)
+		if err == nil {
+			_, rest, err = take(rest, length)
+		}
+		return rest, err
+	case kFixed:
+		_, rest, err = take(b, int64(n.size))
+		return rest, err
+	}
+	if d.depth++; d.depth > maxDepth {
+		return nil, errDeep
+	}
+	switch n.kind {
+	case kUnion:
+		i, rest, e := long(b)
+		if e != nil {
+			return nil, e
+		}
+		if i < 0 || i >= int64(len(n.below)) {
+			return nil, errValue
+		}
+		b, err = d.skip(n.below[i], rest)
+	case kRecord:
+		for _, f := range n.below {
+			if b, err = d.skip(f, b); err != nil {
+				return nil, err
+			}
+		}
+	default:
+		b, err = d.skipBlocks(n, b)
+	}
+	d.depth--
+	return b, err
+}
+
+func (d *Decoder) skipBlocks(n *node, b []byte) (rest []byte, err *format.Error) {
+	for {
+		count, after, err := long(b)
+		if err != nil {
+			return nil, err
+		}
+		b = after
+		if count == 0 {
+			return b, nil
+		}
+		if count < 0 { // its size is there
+			size, after, err := long(b)
+			if err != nil {
+				return nil, err
+			}
+			if _, b, err = take(after, size); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		if n.kind == kArray && emptyItems(n.below[0]) {
+			continue
+		}
+		for range count {
+			if n.kind == kMap {
+				var length int64
+				if length, b, err = long(b); err != nil {
+					return nil, err
+				}
+				if _, b, err = take(b, length); err != nil {
+					return nil, err
+				}
+			}
+			if b, err = d.skip(n.below[0], b); err != nil {
+				return nil, err
+			}
+		}
+	}
+}

@@ -1,0 +1,18 @@
+// Package avrorow decodes Avro's binary encoding into the columns of a table.
+//
+// The table's columns are the reader's schema: a writer's schema is compiled
+// against them once (Compile), and a record is then read in one pass. Fields go
+// by name, whatever its case; a column without a field is null, a field without
+// a column is passed over and counted.
+//
+// Invariants:
+//
+//   - V1: a record is appended as a whole or not at all; bytes left over, or
+//     missing, make it bad.
+//   - V2: values convert without loss or make the record bad. Only times are
+//     cut, down to the microsecond, and 64-bit integers in double columns are
+//     rounded, as Avro's own rules do.
+//   - V3: no allocation per good record in the steady state.
+//   - V4: whatever the bytes are, reading them ends, and takes memory in
+//     proportion to the record.
+package avrorow

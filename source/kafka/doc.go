@@ -1,0 +1,41 @@
+// Package kafka reads the topics of a Kafka cluster.
+//
+// A run assigns itself all partitions; readers share them (reader.go). Each
+// reader asks the leaders of its partitions for messages, request by request
+// (fetch.go), and turns them into columns (decode.go):
+//
+//	leader ─► fetch ─► queue ─► batches ─► window ─► messages ─► columns
+//	                   bounded  aborted?   decompress            value and metadata
+//
+// The client library does connections, versions, encryption and authentication.
+// Its consumer is not used: it does not tell where a log without messages ends,
+// goes on reading a topic that was made again, and decompresses whole fetches
+// (docs/decisions.md).
+//
+// Invariants:
+//
+//   - K1: the row number of a message is its offset (plus position.Shift).
+//     Offsets without a message are gaps: a batch counts them and nothing else
+//     depends on them.
+//   - K2: positions are the ledger's. What is committed to the group is for lag
+//     tools, comes after the checkpoint, and is never read.
+//   - K3: only what is committed is read: below the last stable offset, without
+//     aborted transactions and control markers. A position passes over these,
+//     so that it reaches the end of the log.
+//   - K4: fetched bytes are bounded by Options.Memory, whatever their codec: a
+//     fetch is asked for only when there is room for it, and decompressed
+//     through a window. One batch that is larger than all of it is still read.
+//   - K5: a partition is a partition of one topic of one cluster, by their ids;
+//     of another one nothing is read, and the run halts, naming both.
+//   - K6: where a partition without a position starts is decided once, and
+//     durable with the next checkpoint. One that is added to a topic that is
+//     read starts at its first message.
+//   - K7: messages that are gone are never passed over silently: the run halts,
+//     or goes on where source.kafka.offset_out_of_range says, and logs it.
+//   - K8: a partition is caught up only when its leader has just said that there
+//     is nothing behind what was taken. What is fetched, fails, waits or moves is
+//     not.
+//
+// Crash story: a crash loses what is fetched and not in a checkpoint. The next
+// run fetches it again, from the ledger's positions.
+package kafka

@@ -1,0 +1,147 @@
+//go:build integration
+
+package kafkatest
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+// A producer writes transactions and aborts some of them, while the sink is
+// killed again and again: the table has exactly the committed messages.
+func TestExactlyOnce(t *testing.T) {
+	const partitions, transactions, each = 4, 60, 500
+	w := newWorld(t, partitions, nil)
+	w.source = []string{"  readers: 2", "  event_time: {column: ts, idle_timeout: 1s}"}
+	w.columns = "[id bigint, name string, ts timestamp]"
+	w.extra = []string{"commit: {policies: [success-file]}"}
+	committed := make(chan int64, 1)
+	go func() {
+		r := rand.New(rand.NewPCG(7, 7))
+		p := w.newClient(kgo.TransactionalID(w.topic), kgo.ProducerBatchCompression(kgo.Lz4Compression()))
+		next, aborted := int64(0), 0
+		for n := range transactions {
+			if err := p.BeginTransaction(); err != nil {
+				t.Error(err)
+				break
+			}
+			abort := r.IntN(5) == 0 || n == 1
+			var records []*kgo.Record
+			for i := range int64(each) {
+				id := next + i
+				if abort {
+					id = -1 // never to be seen
+				}
+				records = append(records, &kgo.Record{Topic: w.topic, Partition: r.Int32N(partitions),
+					Value: fmt.Appendf(nil, `{"id":%d,"name":"n%d","ts":"2026-01-31T10:00:%02dZ"}`, id, id, n)})
+			}
+			if err := p.ProduceSync(w.ctx(), records...).FirstErr(); err != nil {
+				t.Error(err)
+				break
+			}
+			end := kgo.TryCommit
+			if abort {
+				end = kgo.TryAbort
+				aborted++
+			}
+			if err := p.EndTransaction(w.ctx(), end); err != nil {
+				t.Error(err)
+				break
+			}
+			if !abort {
+				next += each
+			}
+			time.Sleep(150 * time.Millisecond)
+		}
+		if aborted == 0 {
+			t.Error("no transaction was aborted")
+		}
+		committed <- next
+	}()
+	r := rand.New(rand.NewPCG(8, 8))
+	kills := 0
+	for {
+		p := w.start()
+		p.await("msg=checkpoint")
+		select {
+		case <-time.After(time.Duration(r.IntN(1200)) * time.Millisecond):
+			p.kill()
+			kills++
+			continue
+		case n := <-committed:
+			if kills < 4 {
+				t.Errorf("only %d kills", kills)
+			}
+			ends, err := w.admin.ListCommittedOffsets(w.ctx(), w.topic)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var want []int64
+			for i := range int32(partitions) {
+				o, _ := ends.Lookup(w.topic, i)
+				want = append(want, o.Offset)
+			}
+			eventually(t, "the end of the topic", func() error { return w.committed(want...) })
+			p.stop()
+			w.wantIDs(0, n-1)
+			w.fsck()
+			t.Logf("%d kills, %d committed messages", kills, n)
+			return
+		}
+	}
+}
+
+// The brokers of a cluster are killed one after the other.
+func TestBrokersAreKilled(t *testing.T) {
+	w := newWorldOn(t, kafkaThree, 6, nil)
+	w.source = []string{"  readers: 3"}
+	p := w.start()
+	const n = 30_000
+	done := make(chan error, 1)
+	go func() {
+		for i := 0; i < n; i += 1000 {
+			records := numbered(i, 1000, 6)
+			for _, r := range records {
+				r.Topic = w.topic
+			}
+			if err := w.client.ProduceSync(w.ctx(), records...).FirstErr(); err != nil {
+				done <- err
+				return
+			}
+			time.Sleep(200 * time.Millisecond)
+		}
+		done <- nil
+	}()
+	h := home(t)
+	for broker := 1; broker <= 3; broker++ {
+		time.Sleep(time.Second)
+		if err := h.Kill(w.cluster.Daemon(broker)); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Second)
+		if err := h.Again(w.cluster.Daemon(broker)); err != nil {
+			t.Fatal(err)
+		}
+		w.inSync()
+	}
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+	ends, err := w.admin.ListCommittedOffsets(w.ctx(), w.topic)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var want []int64
+	for i := range int32(6) {
+		o, _ := ends.Lookup(w.topic, i)
+		want = append(want, o.Offset)
+	}
+	eventually(t, "the end of the topic", func() error { return w.committed(want...) })
+	p.stop()
+	w.wantIDs(0, n-1)
+	w.fsck()
+}

@@ -137,9 +137,9 @@ func (o *Options) resolveNameNodes() error {
 	}
 	host := o.Authority
 	if !strings.Contains(host, ":") {
-		if services := strings.Split(o.conf["dfs.nameservices"], ","); o.conf != nil && !slices.Contains(services, host) && !strings.Contains(host, ".") && host != "localhost" {
-			return fault.New(fault.Config, "the Hadoop configuration knows "+o.conf["dfs.nameservices"]+"; or set hdfs.namenodes",
-				"table.location: %s is no name service of %s and has no port", host, o.ConfDir)
+		if services := o.conf["dfs.nameservices"]; services != "" && !strings.Contains(host, ".") && host != "localhost" {
+			return fault.New(fault.Config, "the Hadoop configuration knows "+services+"; write host:port, or set hdfs.namenodes",
+				"table.location: %s is no name service of %s", host, o.ConfDir)
 		}
 		host += ":8020"
 	}

@@ -26,6 +26,7 @@ func (f *FS) Put(name string, r io.ReaderAt, size int64) error {
 		tried := name + "~" + suffix()
 		err := f.upload(tried, r, size)
 		if err == nil {
+			p.answered()
 			return f.place(tried, name)
 		}
 		f.discard(tried)

@@ -226,14 +226,14 @@ func (p *patience) pause(err error) error {
 		limit = p.f.o.StartTimeout
 	}
 	waited := now.Sub(p.since)
-	if waited+p.wait > limit {
-		return p.f.gaveUp(max(waited, limit).Round(time.Second).String(), err)
+	if waited >= limit {
+		return p.f.gaveUp(waited.Round(100*time.Millisecond).String(), err)
 	}
 	if waited >= quietTime && (p.told.IsZero() || now.Sub(p.told) >= notifyEach) {
 		p.told = now
 		p.f.o.Notify(p.what, err)
 	}
-	t := time.NewTimer(p.wait)
+	t := time.NewTimer(min(p.wait, limit-waited))
 	defer t.Stop()
 	select {
 	case <-t.C:
@@ -246,10 +246,13 @@ func (p *patience) pause(err error) error {
 
 // done ends the waits.
 func (p *patience) done() {
-	if p.since.IsZero() {
-		return
+	if !p.since.IsZero() {
+		p.f.waiting.Add(-1)
 	}
-	p.f.waiting.Add(-1)
+}
+
+// answered tells that what was waited for has come.
+func (p *patience) answered() {
 	if !p.told.IsZero() {
 		p.f.o.Notify(p.what, nil)
 	}
@@ -276,6 +279,7 @@ func (f *FS) do(what string, try func(s *session) error) error {
 		if was == answered {
 			if s != nil {
 				f.worked.Store(true)
+				p.answered()
 			}
 			return err
 		}

@@ -32,6 +32,23 @@ func home(t testing.TB) *services.Home {
 	return h
 }
 
+// clusterUp starts a cluster that is not part of the default services, unless it
+// runs, and stops it at the end of the test.
+func clusterUp(t testing.TB, c services.HDFS) *services.Home {
+	t.Helper()
+	h := home(t)
+	if h.Running(c.Daemon("nn1")) {
+		return h
+	}
+	must(t, h.Up(func(s string) { t.Log("up", s) }, c.Service))
+	t.Cleanup(func() {
+		if err := h.Down(c.Service); err != nil {
+			t.Error(err)
+		}
+	})
+	return h
+}
+
 // heal brings every daemon of a cluster back at the end of a test.
 func heal(t testing.TB, c services.HDFS) *services.Home {
 	t.Helper()

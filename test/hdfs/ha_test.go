@@ -20,9 +20,16 @@ func pair(t *testing.T, o hdfsfs.Options) *hdfsfs.FS {
 	return open(t, o)
 }
 
-// TestFailover: the active name node changes sides, and then is killed, while
+// TestPair are the tests of the HA pair.
+func TestPair(t *testing.T) {
+	clusterUp(t, services.HDFSPair)
+	t.Run("failover", testFailover)
+	t.Run("job", testFailoverOfTheJob)
+}
+
+// testFailover: the active name node changes sides, and then is killed, while
 // one client goes on; files are written, renamed and read in between.
-func TestFailover(t *testing.T) {
+func testFailover(t *testing.T) {
 	c := services.HDFSPair
 	h := heal(t, c)
 	must(t, c.Active(h, "nn1"))
@@ -48,9 +55,9 @@ func TestFailover(t *testing.T) {
 	}
 }
 
-// TestFailoverOfTheJob: the active name node is killed while the job runs, and
+// testFailoverOfTheJob: the active name node is killed while the job runs, and
 // the other one takes over; the location names the service.
-func TestFailoverOfTheJob(t *testing.T) {
+func testFailoverOfTheJob(t *testing.T) {
 	c := services.HDFSPair
 	h := heal(t, c)
 	must(t, c.Active(h, "nn1"))

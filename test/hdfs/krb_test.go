@@ -29,7 +29,17 @@ func secure(t *testing.T) hdfsfs.Options {
 	}
 }
 
-func TestKerberos(t *testing.T) {
+// TestSecure are the tests of the cluster with Kerberos.
+func TestSecure(t *testing.T) {
+	clusterUp(t, services.HDFSSecure)
+	t.Run("bytes", testBytes)
+	t.Run("job", testKerberosJob)
+	t.Run("tickets", testTicketLife)
+	t.Run("refusals", testKerberosRefusals)
+	t.Run("protection", testProtection)
+}
+
+func testBytes(t *testing.T) {
 	fs := open(t, secure(t))
 	dir := scratch(t, fs)
 	text := randomBytes(3 << 20)
@@ -41,8 +51,8 @@ func TestKerberos(t *testing.T) {
 	}
 }
 
-// TestKerberosJob: the whole program logs in from its configuration.
-func TestKerberosJob(t *testing.T) {
+// testKerberosJob: the whole program logs in from its configuration.
+func testKerberosJob(t *testing.T) {
 	h := home(t)
 	fs := open(t, secure(t))
 	root := path.Join(scratch(t, fs), "table")
@@ -51,11 +61,11 @@ func TestKerberosJob(t *testing.T) {
 			services.Keytab(h, "hdfs") + ", krb5_conf: " + services.Krb5Conf(h) + "}}"}, 20_000, 12_000, 2)
 }
 
-// TestTicketLife: HD-04. Tickets live for 5 s and can be renewed for 10 s; every
+// testTicketLife: HD-04. Tickets live for 5 s and can be renewed for 10 s; every
 // operation for 16 s works, each over a connection of its own, and so does one
 // that stays open. Then the key is changed: the old keytab is refused, and
 // the client waits until somebody has put the new one in its place.
-func TestTicketLife(t *testing.T) {
+func testTicketLife(t *testing.T) {
 	h := home(t)
 	keytab := services.Keytab(h, "shortlived")
 	must(t, os.RemoveAll(keytab))
@@ -93,9 +103,36 @@ func TestTicketLife(t *testing.T) {
 	}
 }
 
-// TestProtection: what the client cannot read is refused at start-up, by a
+// testKerberosRefusals: what is wrong with a login is said at once, or within
+// hdfs.start_timeout, and names the option.
+func testKerberosRefusals(t *testing.T) {
+	h := home(t)
+	keytab, conf := services.Keytab(h, "hdfs"), services.Krb5Conf(h)
+	open := filepath.Join(t.TempDir(), "open.keytab")
+	text, err := os.ReadFile(keytab)
+	must(t, err)
+	must(t, os.WriteFile(open, text, 0o644))
+	garbage := filepath.Join(t.TempDir(), "garbage.keytab")
+	must(t, os.WriteFile(garbage, []byte("no keytab"), 0o600))
+	krb := func(principal, keytab, conf string) string {
+		return "hdfs: {conf_dir: " + services.HDFSSecure.ConfDir(h) + ", start_timeout: 4s, kerberos: {principal: " + principal + ", keytab: " + keytab + ", krb5_conf: " + conf + "}}"
+	}
+	at := services.HDFSNameNodeKrb
+	refused(t, []refusal{
+		{"no Kerberos", at, "hdfs: {start_timeout: 4s}", 1, "set hdfs.kerberos"},
+		{"no Kerberos, says the Hadoop configuration", at, "hdfs: {conf_dir: " + services.HDFSSecure.ConfDir(h) + "}", 2, "hdfs.kerberos is missing"},
+		{"no keytab", at, krb("hdfs/localhost", "/nowhere", conf), 2, "hdfs.kerberos.keytab"},
+		{"a keytab for all to read", at, krb("hdfs/localhost", open, conf), 2, "chmod 600"},
+		{"garbage for a keytab", at, krb("hdfs/localhost", garbage, conf), 2, "hdfs.kerberos.keytab"},
+		{"another principal's keytab", at, krb("somebody", keytab, conf), 2, "hdfs.kerberos.principal"},
+		{"no krb5.conf", at, krb("hdfs/localhost", keytab, "/nowhere"), 2, "hdfs.kerberos.krb5_conf"},
+		{"Kerberos where there is none", nameNode(), "hdfs: {start_timeout: 4s, kerberos: {principal: hdfs/localhost, keytab: " + keytab + ", krb5_conf: " + conf + ", service: hdfs/_HOST}}", 1, "remove hdfs.kerberos"},
+	})
+}
+
+// testProtection: what the client cannot read is refused at start-up, by a
 // probe that leaves nothing behind; what it can is used.
-func TestProtection(t *testing.T) {
+func testProtection(t *testing.T) {
 	c := services.HDFSSecure
 	h := home(t)
 	t.Cleanup(func() {

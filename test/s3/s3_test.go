@@ -1,0 +1,102 @@
+//go:build integration
+
+// Package s3 tests hivesink on the object stores of test/services: versitygw,
+// and MinIO for the other legal answers.
+package s3
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/hivesink/hivesink/storage"
+	"github.com/hivesink/hivesink/storage/s3fs"
+	"github.com/hivesink/hivesink/test/mainjob"
+	"github.com/hivesink/hivesink/test/services"
+)
+
+// stores are the servers that a test runs on.
+func stores() map[string]string {
+	return map[string]string{services.Versity: services.VersityURL(), services.MinIO: services.MinIOURL()}
+}
+
+// onEach runs a test on each store.
+func onEach(t *testing.T, test func(t *testing.T, url string)) {
+	for _, name := range []string{services.Versity, services.MinIO} {
+		t.Run(name, func(t *testing.T) { test(t, stores()[name]) })
+	}
+}
+
+func given(s string) func() (string, error) { return func() (string, error) { return s, nil } }
+
+// open connects to the bucket of the tests.
+func open(t testing.TB, o s3fs.Options) *s3fs.FS {
+	t.Helper()
+	if o.Bucket == "" {
+		o.Bucket = services.S3Bucket
+	}
+	if o.AccessKey == nil {
+		o.AccessKey, o.SecretKey = given(services.S3AccessKey), given(services.S3SecretKey)
+	}
+	o.PathStyle, o.Region = true, "us-east-1"
+	fs, err := s3fs.New(context.Background(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return fs
+}
+
+// scratch is a directory of the test's own, removed at its end.
+func scratch(t testing.TB, fs storage.Objects) string {
+	t.Helper()
+	name := strings.NewReplacer("/", "_", " ", "_").Replace(t.Name())
+	dir := path.Join("/", fmt.Sprintf("test-%s-%d-%d", name, os.Getpid(), time.Now().UnixNano()))
+	t.Cleanup(func() {
+		if err := fs.RemoveTree(dir); err != nil {
+			t.Errorf("clean up: %v", err)
+		}
+	})
+	return dir
+}
+
+// env has the keys that settings refers to.
+var env = []string{"TEST_S3_ACCESS=" + services.S3AccessKey, "TEST_S3_SECRET=" + services.S3SecretKey}
+
+// settings is the section s3 of a configuration.
+func settings(url, more string) string {
+	return fmt.Sprintf("s3: {endpoint: %q, region: us-east-1, path_style: true, access_key: {env: TEST_S3_ACCESS}, secret_key: {env: TEST_S3_SECRET}%s}", url, more)
+}
+
+// jobPlace is a table on a store. The reader looks at it directly; the job may
+// go by way of another address.
+func jobPlace(t *testing.T, direct, job string) mainjob.Place {
+	t.Helper()
+	fs := open(t, s3fs.Options{Endpoint: direct})
+	root := path.Join(scratch(t, fs), "table")
+	return mainjob.Place{FS: fs, Root: root, Location: "s3://" + services.S3Bucket + root, Config: settings(job, ""), Env: env}
+}
+
+// TestKills: the state directory kept, lost and old.
+func TestKills(t *testing.T) {
+	mainjob.Kills(t, jobPlace(t, services.VersityURL(), services.VersityURL()), 60_000, 12_000, 10)
+}
+
+// TestKillsMinIO: the same where a second completion says NoSuchUpload.
+func TestKillsMinIO(t *testing.T) {
+	mainjob.Kills(t, jobPlace(t, services.MinIOURL(), services.MinIOURL()), 30_000, 12_000, 4)
+}
+
+// TestTakeOvers: SIGSTOP, take-over, SIGCONT.
+func TestTakeOvers(t *testing.T) {
+	mainjob.TakeOvers(t, jobPlace(t, services.VersityURL(), services.VersityURL()), 100_000, 12_000, 3)
+}
+
+// TestTakeOversMinIO is TestTakeOvers on the other store.
+func TestTakeOversMinIO(t *testing.T) {
+	mainjob.TakeOvers(t, jobPlace(t, services.MinIOURL(), services.MinIOURL()), 60_000, 12_000, 2)
+}
+

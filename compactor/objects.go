@@ -112,5 +112,8 @@ func (o *Options) AbortUploads(u *ledger.Unit) error {
 			return storage.Classify(fmt.Errorf("abort upload %s of unit %s: %w", id, u.ID, err))
 		}
 	}
+	if err := o.Objects.AbortAt(o.TargetPath(u)); err != nil { // those that died before they were logged
+		return storage.Classify(fmt.Errorf("abort the uploads of unit %s: %w", u.ID, err))
+	}
 	return nil
 }

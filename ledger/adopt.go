@@ -27,14 +27,7 @@ func (l *Ledger) sweep() error {
 	if err != nil {
 		return fmt.Errorf("look for leftovers: %w", err)
 	}
-	named := make(map[StagedFile]bool, len(l.st.Parts))
-	for _, p := range l.st.Parts {
-		named[p.File()] = true
-	}
-	for id, r := range l.st.Replacements { // a directory, and its description beside it
-		named[StagedFile{r.Epoch, id}] = true
-		named[StagedFile{r.Epoch, layout.UnitFile(id)}] = true
-	}
+	named := stagedFiles(l.st)
 	for _, e := range entries {
 		full := path.Join(meta, e.Name)
 		if epoch, ok := l.former(e.Name); ok {
@@ -47,6 +40,19 @@ func (l *Ledger) sweep() error {
 		}
 	}
 	return nil
+}
+
+// stagedFiles are those that a state names.
+func stagedFiles(st *State) map[StagedFile]bool {
+	named := make(map[StagedFile]bool, len(st.Parts))
+	for _, p := range st.Parts {
+		named[p.File()] = true
+	}
+	for id, r := range st.Replacements { // a directory, and its description beside it
+		named[StagedFile{r.Epoch, id}] = true
+		named[StagedFile{r.Epoch, layout.UnitFile(id)}] = true
+	}
+	return named
 }
 
 // sweepFenced removes what the log does not name, and the whole directory when

@@ -78,9 +78,44 @@ func (l *Ledger) counts(r *Record) error {
 			fmt.Errorf("look for other owners after log record %d: %w", r.Seq, err))
 	}
 	if len(behind) > 0 {
+		l.withdraw(r)
 		return errTaken
 	}
 	return nil
+}
+
+// withdraw removes a record that was made where another one had been, as far as
+// that goes: readers of the state pass over it, those of the history would not.
+// Records leave the log in their order, so that one of the chain is followed by
+// its successor, or gone.
+func (l *Ledger) withdraw(r *Record) {
+	got, sum, err := readRecord(l.o.FS, l.o.Table, r.Seq)
+	if err != nil || got.Epoch != r.Epoch || got.Nonce != r.Nonce {
+		return
+	}
+	next, _, err := readRecord(l.o.FS, l.o.Table, r.Seq+1)
+	if errors.Is(err, storage.ErrNotExist) || err == nil && next.Previous != sum {
+		_ = l.objects.Remove(recordPath(l.o.Table, r.Seq)) // nothing depends on it
+	}
+}
+
+// tidy removes what a fenced owner has put into its staging after its successor
+// swept it, as far as that goes: what the log does not name it will never name.
+func (l *Ledger) tidy() {
+	st, err := replay(l.o.FS, l.o.Table, nil, nil)
+	if err != nil || st.Epoch <= l.epoch {
+		return
+	}
+	files, err := l.o.FS.List(l.staging)
+	if err != nil {
+		return
+	}
+	named := stagedFiles(st)
+	for _, f := range files {
+		if !named[StagedFile{l.epoch, f.Name}] {
+			_ = l.objects.Remove(path.Join(l.staging, f.Name)) // else the next owner sweeps
+		}
+	}
 }
 
 // outlived says whether the log has a higher epoch than ours.

@@ -298,6 +298,9 @@ func (l *Ledger) UpkeepErr() error {
 // removed; where that does not work the next owner does it.
 func (l *Ledger) Close() error {
 	l.settleUpkeep(true)
+	if l.objects != nil && fault.ClassOf(l.over) == fault.Fenced {
+		l.tidy()
+	}
 	if l.over == nil && !l.staged(l.epoch) {
 		if l.objects != nil {
 			_ = l.objects.RemoveTree(l.staging) // the next owner sweeps

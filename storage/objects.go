@@ -17,8 +17,8 @@ import (
 //
 //	O1  Make, Put and Complete make an object whole, durable, and only if there is
 //	    none of its name. Each is one step of the store. ErrExist of Make
-//	    or Put may mean the object of an earlier try of the same call, whose answer was
-//	    lost.
+//	    may mean the object of an earlier try of the same call, whose answer
+//	    was lost; Put finds that out by itself.
 //	O2  An error of Make, Put or Complete that is neither ErrExist nor ErrNotExist
 //	    leaves it open whether the object was made, or will be: who asked looks.
 //	O3  An upload is invisible until it is completed, and can be completed only
@@ -53,6 +53,10 @@ type Objects interface {
 	// AbortLeft aborts the uploads that a process has left unfinished in a
 	// directory when it died, of which Create keeps a note there.
 	AbortLeft(dir string) error
+	// AbortAt aborts the uploads to this very name that the store lists: those
+	// that a process had begun, and died before it told anybody. It is for room
+	// only (O4): they are never completed.
+	AbortAt(name string) error
 	// RemoveTree removes an object and everything below the directory of the
 	// same name. What is gone already is fine.
 	RemoveTree(name string) error

@@ -45,7 +45,9 @@ func (f *FS) put(name string, content io.ReaderAt, size int64, exclusive bool) e
 	if err != nil {
 		return err
 	}
-	return f.do(background(), "PutObject", k, func(ctx context.Context) error {
+	tries := 0
+	err = f.do(background(), "PutObject", k, func(ctx context.Context) error {
+		tries++
 		in := &s3.PutObjectInput{Bucket: f.bucket, Key: &k, Body: io.NewSectionReader(content, 0, size), ContentLength: &size}
 		if exclusive {
 			in.IfNoneMatch = aws.String("*")
@@ -58,6 +60,23 @@ func (f *FS) put(name string, content io.ReaderAt, size int64, exclusive bool) e
 		}
 		return err
 	})
+	if tries > 1 && errors.Is(err, storage.ErrExist) && f.holds(name, content, size) {
+		return nil // by the try whose answer was lost
+	}
+	return err
+}
+
+// holds says whether an object has these bytes.
+func (f *FS) holds(name string, content io.ReaderAt, size int64) bool {
+	got, err := f.ReadFile(name)
+	if err != nil || int64(len(got)) != size {
+		return false
+	}
+	want := make([]byte, size)
+	if _, err := content.ReadAt(want, 0); err != nil && err != io.EOF {
+		return false
+	}
+	return bytes.Equal(got, want)
 }
 
 // ReadFile reads a whole object.

@@ -80,6 +80,9 @@ func passes(err error) bool {
 	if errors.As(err, &classed) {
 		return false // the keys cannot be read
 	}
+	if badCertificate(err) {
+		return false
+	}
 	var network net.Error
 	var sent *smithyhttp.RequestSendError
 	return errors.As(err, &network) || errors.As(err, &sent)
@@ -134,7 +137,12 @@ func plain(err error) error {
 		}
 	}
 	var op *smithy.OperationError
-	if api == nil && errors.As(err, &op) {
+	var sent *smithyhttp.RequestSendError
+	switch {
+	case api != nil:
+	case errors.As(err, &sent):
+		e.text = sent.Err.Error()
+	case errors.As(err, &op):
 		e.text = op.Unwrap().Error()
 	}
 	switch {

@@ -26,7 +26,10 @@ const startFor = 10 * time.Second
 // and a bucket can be wrong in.
 func (f *FS) greet(ctx context.Context) error {
 	err := f.do(ctx, "ListObjectsV2", "", func(ctx context.Context) error {
-		_, err := f.client.ListObjectsV2(ctx, &s3.ListObjectsV2Input{Bucket: f.bucket, MaxKeys: aws.Int32(1)})
+		out, err := f.client.ListObjectsV2(ctx, &s3.ListObjectsV2Input{Bucket: f.bucket, MaxKeys: aws.Int32(1)})
+		if err == nil && aws.ToString(out.Name) != f.o.Bucket {
+			err = errors.New("what it says is no listing of the bucket")
+		}
 		return err
 	})
 	return f.startError(err)
@@ -49,7 +52,8 @@ func (f *FS) startError(err error) error {
 	case c == "NoSuchBucket" || c == "NotFound" || c == "InvalidBucketName":
 		return fault.Wrap(fault.Config, "make the bucket, or check s3.endpoint",
 			fmt.Errorf("table.location: there is no bucket %q at %s: %w", f.o.Bucket, at, err))
-	case c == "InvalidAccessKeyId" || c == "SignatureDoesNotMatch" || c == "InvalidToken" || c == "ExpiredToken" || c == "TokenRefreshRequired":
+	case c == "InvalidAccessKeyId" || c == "SignatureDoesNotMatch" || c == "InvalidToken" || c == "ExpiredToken" || c == "TokenRefreshRequired" ||
+		c == "XAdminUserNotFound": // versitygw's word for an unknown access key
 		return fault.Wrap(fault.Config, "", fmt.Errorf("s3.access_key, s3.secret_key: %s refuses them: %w", at, err))
 	case c == "RequestTimeTooSkewed":
 		return fault.Wrap(fault.Config, "set the clock of this machine", fmt.Errorf("s3.endpoint: %s: %w", at, err))
@@ -68,17 +72,23 @@ func (f *FS) startError(err error) error {
 // noAnswer is the error of an address that no object store answers at.
 func (f *FS) noAnswer(at string, err error) error {
 	var unknown x509.UnknownAuthorityError
-	var invalid x509.CertificateInvalidError
-	var name x509.HostnameError
 	switch {
 	case errors.As(err, &unknown):
-		return fault.Wrap(fault.Config, "name the authority's certificate in s3.ca", fmt.Errorf("s3.endpoint: %s: %w", at, err))
-	case errors.As(err, &invalid), errors.As(err, &name):
+		return fault.Wrap(fault.Config, "name the authority's certificate in s3.tls.ca", fmt.Errorf("s3.endpoint: %s: %w", at, err))
+	case badCertificate(err):
 		return fault.Wrap(fault.Config, "the server needs another certificate", fmt.Errorf("s3.endpoint: %s: %w", at, err))
 	case !passes(err):
 		return fault.Wrap(fault.Config, "is it an S3-compatible store, and http or https as it is?", fmt.Errorf("s3.endpoint: %s does not answer as S3 does: %w", at, err))
 	}
 	return fault.Wrap(fault.Halt, fmt.Sprintf("tried for %s; is the address right, and the store up?", startFor), fmt.Errorf("s3.endpoint: %s cannot be reached: %w", at, err))
+}
+
+// badCertificate: no further try helps against these.
+func badCertificate(err error) bool {
+	var unknown x509.UnknownAuthorityError
+	var invalid x509.CertificateInvalidError
+	var name x509.HostnameError
+	return errors.As(err, &unknown) || errors.As(err, &invalid) || errors.As(err, &name)
 }
 
 // noKeys knows the SDK's text for a chain that found nothing; it has no type.

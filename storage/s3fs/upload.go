@@ -240,17 +240,26 @@ func (f *FS) AbortLeft(dir string) error {
 			return err
 		}
 	}
-	return f.abortListed(dir)
+	prefix, err := dirKey(dir)
+	if err != nil {
+		return wrap(storage.OpList, dir, err)
+	}
+	return f.abortListed(prefix, func(k string) bool { return strings.HasPrefix(k, prefix) })
+}
+
+// AbortAt aborts the uploads to this very name that the store lists.
+func (f *FS) AbortAt(name string) error {
+	k, err := key(name)
+	if err != nil {
+		return wrap(storage.OpRemove, name, err)
+	}
+	return f.abortListed(k, func(other string) bool { return other == k })
 }
 
 // abortListed goes by the store's listing of uploads. Nothing depends on it
 // (storage O4): one that does not list, lists nothing or says that it cannot
 // leaves what it has to the bucket's lifecycle rule.
-func (f *FS) abortListed(dir string) error {
-	prefix, err := dirKey(dir)
-	if err != nil {
-		return wrap(storage.OpList, dir, err)
-	}
+func (f *FS) abortListed(prefix string, ours func(key string) bool) error {
 	var after *string
 	for {
 		var out *s3.ListMultipartUploadsOutput
@@ -262,8 +271,8 @@ func (f *FS) abortListed(dir string) error {
 			return nil
 		}
 		for _, u := range out.Uploads {
-			if !strings.HasPrefix(aws.ToString(u.Key), prefix) {
-				continue // a store that does not know prefixes
+			if !ours(aws.ToString(u.Key)) {
+				continue // of a longer name, or of a store that does not know prefixes
 			}
 			if err := f.Abort("/"+aws.ToString(u.Key), aws.ToString(u.UploadId)); err != nil {
 				return err

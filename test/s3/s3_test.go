@@ -99,4 +99,3 @@ func TestTakeOvers(t *testing.T) {
 func TestTakeOversMinIO(t *testing.T) {
 	mainjob.TakeOvers(t, jobPlace(t, services.MinIOURL(), services.MinIOURL()), 60_000, 12_000, 2)
 }
-

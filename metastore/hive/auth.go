@@ -2,16 +2,115 @@ package hive
 
 import (
 	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
 	"net"
 	"os/user"
 
 	"github.com/apache/thrift/lib/go/thrift"
+
+	"github.com/hivesink/hivesink/internal/fault"
 )
+
+// Statuses of a message of the negotiation, which every message starts with.
+const (
+	saslStart    = 1
+	saslOK       = 2
+	saslBad      = 3
+	saslError    = 4
+	saslComplete = 5
+)
+
+// maxNegotiation bounds a message of the negotiation.
+const maxNegotiation = 1 << 20
 
 // negotiate authenticates a fresh connection and returns the transport of its
 // messages.
-func (o *Options) negotiate(_ context.Context, conn net.Conn, _ string) (thrift.TTransport, error) {
-	return newWire(conn), nil
+func (o *Options) negotiate(_ context.Context, conn net.Conn, address string) (thrift.TTransport, error) {
+	w := newWire(conn)
+	switch o.Auth.Mechanism {
+	case "":
+		return w, nil
+	case Plain:
+		password, err := o.Auth.Password()
+		if err != nil {
+			return nil, &authError{err}
+		}
+		err = w.plain(o.Auth.User, password)
+		if err != nil {
+			return nil, refused(err, address, Plain)
+		}
+		return &frames{wire: w}, nil
+	}
+	return nil, &authError{fault.New(fault.Config, "use PLAIN, or no sasl", "metastore.sasl.mechanism: %s is not in this build", o.Auth.Mechanism)}
+}
+
+// refused words an authentication that failed. A server that does not speak
+// SASL closes the connection, or waits for the rest of what it takes for a
+// message.
+func refused(err error, address, mechanism string) error {
+	var no *saslRefusal
+	switch {
+	case errors.As(err, &no):
+		return &authError{fault.Wrap(fault.Config, "are they right, and does the server know them?", fmt.Errorf("metastore.sasl: %s refuses %s: %w", address, mechanism, err))}
+	case errors.Is(err, io.EOF) || timedOut(err):
+		return &authError{fault.Wrap(fault.Config, "does the metastore want SASL? without it leave out metastore.sasl", fmt.Errorf("metastore.sasl: %s does not answer %s: %w", address, mechanism, err))}
+	}
+	return fmt.Errorf("metastore.sasl: %s, %s: %w", address, mechanism, err)
+}
+
+// saslRefusal is what the server says when it does not let us in.
+type saslRefusal struct{ text string }
+
+func (e *saslRefusal) Error() string { return e.text }
+
+// plain is SASL PLAIN: no identity to act for, the name, the password.
+func (t *wire) plain(name, password string) error {
+	if err := t.send(saslStart, []byte(Plain)); err != nil {
+		return err
+	}
+	if err := t.send(saslOK, []byte("\x00"+name+"\x00"+password)); err != nil {
+		return err
+	}
+	status, text, err := t.receive()
+	if err != nil {
+		return err
+	}
+	if status != saslComplete {
+		return fmt.Errorf("the server goes on with status %d, %q", status, text)
+	}
+	return nil
+}
+
+// send sends one message of the negotiation.
+func (t *wire) send(status byte, payload []byte) error {
+	head := binary.BigEndian.AppendUint32([]byte{status}, uint32(len(payload)))
+	if _, err := t.w.Write(append(head, payload...)); err != nil {
+		return err
+	}
+	return t.w.Flush()
+}
+
+// receive takes one; a refusal is an error.
+func (t *wire) receive() (status byte, payload []byte, err error) {
+	var head [5]byte
+	if _, err := io.ReadFull(t.r, head[:]); err != nil {
+		return 0, nil, err
+	}
+	n := binary.BigEndian.Uint32(head[1:])
+	if n > maxNegotiation {
+		return 0, nil, fmt.Errorf("a message of %d bytes: is this a metastore with SASL?", n)
+	}
+	payload = make([]byte, n)
+	if _, err := io.ReadFull(t.r, payload); err != nil {
+		return 0, nil, err
+	}
+	if head[0] == saslBad || head[0] == saslError {
+		return 0, nil, &saslRefusal{string(payload)}
+	}
+	return head[0], payload, nil
 }
 
 // owner is the name under which tables are made.

@@ -14,6 +14,7 @@ const usage = `usage: go run ./test/services/cmd COMMAND [NAME...]
   up [SERVICE...]      start services (the default set without names), wait until they answer
   down [SERVICE...]    stop them (all without names), remove their data
   status               what there is and what runs
+  classpath POM        the class path of a file below poms/, such as spark-hive3
   kill|stop|pause|resume|start DAEMON...
 `
 
@@ -39,6 +40,12 @@ func command(name string, args []string) error {
 		return h.Up(func(s string) { fmt.Fprintln(os.Stderr, "up", s) }, args...)
 	case name == "down":
 		return h.Down(args...)
+	case name == "classpath" && len(args) == 1:
+		path, err := h.ClassPath(services.Source("poms", args[0], "pom.xml"))
+		if err == nil {
+			fmt.Println(path)
+		}
+		return err
 	case name == "status":
 		return status(h)
 	case each[name] != nil:

@@ -204,3 +204,20 @@ func Outage(t *testing.T, p Place, rows, rate int, breakIt, mendIt func() error)
 	}
 	j.finished(rows)
 }
+
+// Plain runs the job to its end, whatever the storage does meanwhile.
+func Plain(t *testing.T, p Place, rows, rate int) {
+	j := newJob(t, p, rows, rate)
+	w, stop := watch(j.FS, j.Root)
+	t.Cleanup(func() { _ = stop() })
+	r := j.start("").Wait(t)
+	if r.Code != 0 {
+		t.Fatalf("%v", r)
+	}
+	t.Logf("it says:\n%s", r.Err)
+	if err := stop(); err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("%d log records, %d files, listed %d times", j.records(), len(w.seen), w.looks)
+	j.finished(rows)
+}

@@ -68,7 +68,7 @@ var env = []string{"TEST_S3_ACCESS=" + services.S3AccessKey, "TEST_S3_SECRET=" +
 
 // settings is the section s3 of a configuration.
 func settings(url, more string) string {
-	return fmt.Sprintf("s3: {endpoint: %q, region: us-east-1, path_style: true, access_key: {env: TEST_S3_ACCESS}, secret_key: {env: TEST_S3_SECRET}%s}", url, more)
+	return fmt.Sprintf("s3: {endpoint: %q, region: us-east-1, path_style: true, access_key: {env: TEST_S3_ACCESS}, secret_key: {env: TEST_S3_SECRET}, request_timeout: 20s%s}", url, more)
 }
 
 // jobPlace is a table on a store. The reader looks at it directly; the job may

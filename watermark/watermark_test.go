@@ -15,6 +15,7 @@ import (
 //	new out_of_orderness=30s idle_timeout=1m max_future=1h
 //	restore AT            expect NAME           own NAME [AT]
 //	observe NAME AT now=  caught-up NAME now=   hold NAME   idle NAME
+//	polled NAME now=
 //	ended NAME            disown NAME
 //	of NAME               now AT
 //
@@ -78,6 +79,8 @@ func step(t *testing.T, tr *Tracker, f []string) string {
 		tr.Observe(f[1], at(t, f[2]), at(t, arg(3)))
 	case "caught-up":
 		tr.CaughtUp(f[1], at(t, arg(2)))
+	case "polled":
+		tr.Polled(f[1], at(t, arg(2)))
 	case "hold":
 		tr.Hold(f[1])
 	case "idle":

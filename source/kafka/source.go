@@ -181,6 +181,7 @@ func probe(ctx context.Context, c *config.Kafka, opts []kgo.Opt) error {
 
 // metadata asks for the topics to read.
 func (s *Source) metadata(ctx context.Context) (kadm.Metadata, error) {
+	began := time.Now()
 	for {
 		md, err := s.admin.Metadata(ctx, s.c.Topics...)
 		if err == nil {
@@ -192,14 +193,21 @@ func (s *Source) metadata(ctx context.Context) (kadm.Metadata, error) {
 				return md, nil
 			}
 		}
-		if err != nil && (ctx.Err() != nil || fault.ClassOf(err) == fault.Config && err != nil && isOurs(err)) {
+		if err != nil && (ctx.Err() != nil || isOurs(err) && time.Since(began) > settleTime) {
 			return md, s.startFailed(ctx, err)
 		}
 		if serr := sleep(ctx, 200*time.Millisecond); serr != nil {
-			return md, s.startFailed(ctx, errors.Join(err, serr))
+			if err == nil {
+				err = errors.New("a partition has no leader")
+			}
+			return md, s.startFailed(ctx, err)
 		}
 	}
 }
+
+// settleTime is how long a topic may be unknown to the broker that is asked: it
+// may be as new as the broker.
+const settleTime = 2 * time.Second
 
 func isOurs(err error) bool {
 	var f *fault.Error

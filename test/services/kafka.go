@@ -148,9 +148,11 @@ func (c Kafka) start(h *Home, data, cp, id string, i int) error {
 	if err != nil {
 		return err
 	}
-	at := c.base + 10*i
-	return h.Start(Daemon{Name: c.Daemon(i + 1), Argv: append(argv, "kafka.Kafka", conf), Dir: dir,
-		Ports: []int{at + kafkaPlain, at + kafkaSASL, at + kafkaTLS, at + kafkaMutual}})
+	d := Daemon{Name: c.Daemon(i + 1), Argv: append(argv, "kafka.Kafka", conf), Dir: dir}
+	if at := c.base + 10*i; c.brokers == 1 { // one of several opens its ports when most of them run
+		d.Ports = []int{at + kafkaPlain, at + kafkaSASL, at + kafkaTLS, at + kafkaMutual}
+	}
+	return h.Start(d)
 }
 
 func (c Kafka) properties(h *Home, dir string, i int) string {

@@ -51,6 +51,7 @@ var sideways = map[string][]string{
 	"benchmarks/stages":       {"benchmarks/hotpath"},
 	"test/mainjob":            {"test/services"},
 	"benchmarks/guard":        {"benchmarks/hotpath"},
+	"benchmarks/kafka":        {"test/services"},
 	"test/services/cmd":       {"test/services"},
 }
 

@@ -29,7 +29,7 @@ func (f *FS) putParts(name string, r io.ReaderAt, size int64) error {
 		_ = f.Remove(note) // where the upload could not be aborted, AbortLeft may still find it listed
 		return err
 	}
-	if err := cause(f.Complete(name, id)); err != nil && !f.made(name, size, err) {
+	if err := cause(f.Complete(name, id)); err != nil && !f.made(name, id, size, err) {
 		if aerr := f.Abort(name, id); aerr != nil {
 			return errors.Join(err, aerr) // the note names it
 		}
@@ -39,12 +39,18 @@ func (f *FS) putParts(name string, r io.ReaderAt, size int64) error {
 	return f.Remove(note)
 }
 
-// made decides what a Complete that returned an error has done (storage O2):
-// names of large objects are drawn by one process, so that an object of this
-// name and size, whose upload is gone, is the one that was completed.
-func (f *FS) made(name string, size int64, err error) bool {
+// made decides what a Complete that returned an error has done (storage O2).
+// After one whose answer was lost MinIO says that the name is taken, others that
+// there is no such upload. Names of large objects are drawn by one process, so
+// that an object of this name and size, whose upload is gone, is what was
+// completed.
+func (f *FS) made(name, id string, size int64, err error) bool {
+	if !errors.Is(err, storage.ErrNotExist) && !errors.Is(err, storage.ErrExist) {
+		return false
+	}
 	info, serr := f.Stat(name)
-	return errors.Is(err, storage.ErrNotExist) && serr == nil && info.Size == size
+	_, perr := f.listParts(name[1:], id)
+	return serr == nil && info.Size == size && errors.Is(perr, storage.ErrNotExist)
 }
 
 // Create begins an object that Close makes. It is for little: the bytes wait in

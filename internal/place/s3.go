@@ -32,7 +32,7 @@ func onS3(ctx context.Context, cfg *config.Config, notify Notify) (*Place, error
 	if err != nil {
 		return nil, err
 	}
-	return &Place{FS: fs, Root: Root(cfg)}, nil
+	return &Place{FS: fs, Root: Root(cfg), close: fs.Close}, nil
 }
 
 // tlsConfig is what the options at path say; nil for none.

@@ -3,6 +3,7 @@ package s3fs
 import (
 	"context"
 	"fmt"
+	"maps"
 	"net"
 	"net/http"
 	"sync"
@@ -23,8 +24,8 @@ type FS struct {
 	client *s3.Client
 	bucket *string
 
-	mu    sync.Mutex
-	parts map[string][]sentPart // by upload id, of the uploads of this process
+	mu   sync.Mutex
+	sent map[string]sentUpload // by id, those of this process that are neither completed nor aborted
 }
 
 var _ storage.Objects = (*FS)(nil)
@@ -51,7 +52,7 @@ func New(ctx context.Context, o Options) (*FS, error) {
 	if cfg.Region == "" {
 		cfg.Region = "us-east-1"
 	}
-	f := &FS{o: o, bucket: aws.String(o.Bucket), parts: make(map[string][]sentPart)}
+	f := &FS{o: o, bucket: aws.String(o.Bucket), sent: make(map[string]sentUpload)}
 	f.client = s3.NewFromConfig(cfg, func(so *s3.Options) {
 		so.Retryer = aws.NopRetryer{} // do repeats: it knows what a repetition means
 		so.UsePathStyle = o.PathStyle
@@ -61,6 +62,24 @@ func New(ctx context.Context, o Options) (*FS, error) {
 		}
 	})
 	return f, f.greet(ctx)
+}
+
+// closeFor bounds what Close may take.
+const closeFor = 10 * time.Second
+
+// Close aborts, as far as that goes, the uploads that were not completed: a
+// process that is fenced may have begun one after its successor looked for them.
+// An upload that is not visible by now is of no use to anybody.
+func (f *FS) Close() error {
+	ctx, cancel := context.WithTimeout(context.Background(), closeFor)
+	defer cancel()
+	f.mu.Lock()
+	left := maps.Clone(f.sent)
+	f.mu.Unlock()
+	for id, u := range left { // each by itself: the order does not matter
+		_ = f.abort(ctx, u.key, id) // the bucket's lifecycle rule does it else
+	}
+	return nil
 }
 
 // transport has a deadline for each step of a connection. What the body takes

@@ -20,6 +20,12 @@ import (
 // sentPart is a part that the store has acknowledged.
 type sentPart = types.CompletedPart
 
+// sentUpload is an upload with all its parts.
+type sentUpload struct {
+	key   string
+	parts []sentPart
+}
+
 // Upload sends content to a hidden upload (storage O3).
 func (f *FS) Upload(ctx context.Context, name string, content io.ReaderAt, size int64) (string, error) {
 	id, err := f.upload(ctx, name, size, crc32, func(ctx context.Context, k, id string, n int32, off, length int64) (sentPart, error) {
@@ -88,7 +94,7 @@ func (f *FS) upload(ctx context.Context, name string, size int64, sum checksum, 
 		return "", err
 	}
 	f.mu.Lock()
-	f.parts[id] = parts
+	f.sent[id] = sentUpload{k, parts}
 	f.mu.Unlock()
 	return id, nil
 }
@@ -146,7 +152,7 @@ func (f *FS) Complete(name, id string) error {
 		return wrap(storage.OpRename, name, err)
 	}
 	f.mu.Lock()
-	parts := f.parts[id]
+	parts := f.sent[id].parts
 	f.mu.Unlock()
 	if parts == nil {
 		if parts, err = f.listParts(k, id); err != nil {
@@ -166,7 +172,7 @@ func (f *FS) Complete(name, id string) error {
 
 func (f *FS) forget(id string) {
 	f.mu.Lock()
-	delete(f.parts, id)
+	delete(f.sent, id)
 	f.mu.Unlock()
 }
 
@@ -203,23 +209,27 @@ func (f *FS) Abort(name, id string) error {
 	if err != nil {
 		return wrap(storage.OpRemove, name, err)
 	}
+	return wrap(storage.OpRemove, name, f.abort(background(), k, id))
+}
+
+func (f *FS) abort(ctx context.Context, k, id string) error {
 	f.forget(id)
 	for range aborts {
-		err = f.do(background(), "AbortMultipartUpload", k, func(ctx context.Context) error {
+		err := f.do(ctx, "AbortMultipartUpload", k, func(ctx context.Context) error {
 			_, err := f.client.AbortMultipartUpload(ctx, &s3.AbortMultipartUploadInput{Bucket: f.bucket, Key: &k, UploadId: &id})
 			return err
 		})
 		if err != nil && !errors.Is(err, storage.ErrNotExist) {
-			return wrap(storage.OpRemove, name, err)
+			return err
 		}
 		if _, err = f.listParts(k, id); errors.Is(err, storage.ErrNotExist) {
 			return nil
 		}
 		if err != nil {
-			return wrap(storage.OpRemove, name, err)
+			return err
 		}
 	}
-	return wrap(storage.OpRemove, name, fmt.Errorf("upload %s is still there after it was aborted %d times", id, aborts))
+	return fmt.Errorf("upload %s is still there after it was aborted %d times", id, aborts)
 }
 
 // noteExt ends the name of the note of an upload that is being made (X3).

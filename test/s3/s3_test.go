@@ -13,6 +13,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+
 	"github.com/hivesink/hivesink/storage"
 	"github.com/hivesink/hivesink/storage/s3fs"
 	"github.com/hivesink/hivesink/test/mainjob"
@@ -80,9 +84,27 @@ func jobPlace(t *testing.T, direct, job string) mainjob.Place {
 	return mainjob.Place{FS: fs, Root: root, Location: "s3://" + services.S3Bucket + root, Config: settings(job, ""), Env: env}
 }
 
+// wantNoUploads: whatever was killed or fenced, no upload is left open. Only
+// versitygw lists them by prefix.
+func wantNoUploads(t *testing.T, root string) {
+	t.Helper()
+	c := s3.New(s3.Options{BaseEndpoint: aws.String(services.VersityURL()), Region: "us-east-1", UsePathStyle: true,
+		Credentials: credentials.NewStaticCredentialsProvider(services.S3AccessKey, services.S3SecretKey, "")})
+	out, err := c.ListMultipartUploads(context.Background(), &s3.ListMultipartUploadsInput{
+		Bucket: aws.String(services.S3Bucket), Prefix: aws.String(strings.TrimPrefix(root, "/"))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, u := range out.Uploads {
+		t.Errorf("an upload of %s is left", aws.ToString(u.Key))
+	}
+}
+
 // TestKills: the state directory kept, lost and old.
 func TestKills(t *testing.T) {
-	mainjob.Kills(t, jobPlace(t, services.VersityURL(), services.VersityURL()), 60_000, 12_000, 10)
+	p := jobPlace(t, services.VersityURL(), services.VersityURL())
+	mainjob.Kills(t, p, 60_000, 12_000, 10)
+	wantNoUploads(t, p.Root)
 }
 
 // TestKillsMinIO: the same where a second completion says NoSuchUpload.
@@ -92,7 +114,9 @@ func TestKillsMinIO(t *testing.T) {
 
 // TestTakeOvers: SIGSTOP, take-over, SIGCONT.
 func TestTakeOvers(t *testing.T) {
-	mainjob.TakeOvers(t, jobPlace(t, services.VersityURL(), services.VersityURL()), 100_000, 12_000, 3)
+	p := jobPlace(t, services.VersityURL(), services.VersityURL())
+	mainjob.TakeOvers(t, p, 100_000, 12_000, 3)
+	wantNoUploads(t, p.Root)
 }
 
 // TestTakeOversMinIO is TestTakeOvers on the other store.

@@ -151,6 +151,7 @@ var fieldDocs = map[string]string{
 	"HDFS.User":                         "User that acts without Kerberos. Left out: HADOOP_USER_NAME, else the user of the process.",
 	"HDFS.ConfDir":                      "Directory of core-site.xml and hdfs-site.xml. Left out: HADOOP_CONF_DIR, else no Hadoop configuration is read.",
 	"HDFS.Kerberos":                     "Kerberos login; a secure cluster needs it.",
+	"HDFS.DataTransferProtection":       "How connections to data nodes are protected on a secure cluster. Left out: the Hadoop configuration's dfs.data.transfer.protection. `none`: the data nodes are on privileged ports, without SASL. `integrity`, and `privacy` without the AES cipher suite, are refused at start-up: they cannot be read.",
 	"HDFS.Replication":                  "Copies of each block; 0 takes the Hadoop configuration's dfs.replication, else the name node's default.",
 	"HDFS.BlockSize":                    "Size of a block; 0 takes dfs.blocksize, else the name node's default.",
 	"HDFS.ConnectTimeout":               "Time to connect to a name node or data node.",

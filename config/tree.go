@@ -507,6 +507,11 @@ type HDFS struct {
 	ConfDir string `yaml:"conf_dir"`
 	// Kerberos login; a secure cluster needs it.
 	Kerberos *HDFSKerberos `yaml:"kerberos"`
+	// How connections to data nodes are protected on a secure cluster. Left out:
+	// the Hadoop configuration's dfs.data.transfer.protection. `none`: the data
+	// nodes are on privileged ports, without SASL. `integrity`, and `privacy`
+	// without the AES cipher suite, are refused at start-up: they cannot be read.
+	DataTransferProtection string `yaml:"data_transfer_protection" enum:"|none|authentication|integrity|privacy"`
 	// Copies of each block; 0 takes the Hadoop configuration's dfs.replication,
 	// else the name node's default.
 	Replication int `yaml:"replication" min:"0" max:"512"`

@@ -93,7 +93,7 @@ func onHDFS(ctx context.Context, cfg *config.Config, notify Notify) (*Place, err
 		Authority: cfg.Table.Location.Host, NameNodes: h.NameNodes, User: h.User, ConfDir: h.ConfDir,
 		Replication: h.Replication, BlockSize: int64(h.BlockSize), ConnectTimeout: time.Duration(h.ConnectTimeout),
 		CallTimeout: time.Duration(h.CallTimeout), StartTimeout: time.Duration(h.StartTimeout), Patience: time.Duration(h.RetryFor),
-		Notify: notify,
+		Protection: h.DataTransferProtection, Notify: notify,
 	}
 	if k := h.Kerberos; k != nil {
 		o.Kerberos = &hdfsfs.Kerberos{Principal: k.Principal, Keytab: k.Keytab, Krb5Conf: k.Krb5Conf, Service: k.Service}

@@ -83,6 +83,8 @@ func TestNameNodes(t *testing.T) {
 		{Options{Authority: "nn", ConfDir: conf(t, "hadoop.security.authentication", "Kerberos")}, "", "hdfs.kerberos is missing"},
 		{Options{Authority: "nn", Kerberos: &Kerberos{}}, "", "hdfs.kerberos.service"},
 		{Options{}, "", "names no name node"},
+		{Options{Authority: "nn", Kerberos: &Kerberos{Service: "nn/_HOST"}}, "", "hdfs.data_transfer_protection"},
+		{Options{Authority: "nn", Kerberos: &Kerberos{Service: "nn/_HOST"}, Protection: "none"}, "nn:8020", ""},
 	} {
 		err := c.o.resolve()
 		if c.err != "" {
@@ -105,7 +107,7 @@ func TestHadoopConfiguration(t *testing.T) {
 	if err := o.resolve(); err != nil {
 		t.Fatal(err)
 	}
-	if o.Replication != 2 || o.BlockSize != 256<<20 || o.umask != 0o027 || o.protection != "privacy" || o.Kerberos.Service != "nn/_HOST" || o.User != "alice" {
+	if o.Replication != 2 || o.BlockSize != 256<<20 || o.umask != 0o027 || o.Protection != "privacy" || o.Kerberos.Service != "nn/_HOST" || o.User != "alice" {
 		t.Fatalf("%+v %+v", o, o.Kerberos)
 	}
 	for text, want := range map[string]int64{"": 0, "134217728": 128 << 20, "1g": 1 << 30, "64K": 64 << 10, "x": 0} {

@@ -31,6 +31,9 @@ type Options struct {
 	// none.
 	ConfDir  string
 	Kerberos *Kerberos // nil: no Kerberos
+	// Protection of data transfer: none, authentication, integrity, privacy;
+	// empty: the Hadoop configuration's dfs.data.transfer.protection.
+	Protection string
 	// Replication and BlockSize of new files; 0: the Hadoop configuration's, else
 	// the name node's.
 	Replication int
@@ -44,9 +47,8 @@ type Options struct {
 	// on (err nil). It must return soon.
 	Notify func(what string, err error)
 
-	conf       hadoopconf.HadoopConf
-	protection string // dfs.data.transfer.protection
-	umask      os.FileMode
+	conf  hadoopconf.HadoopConf
+	umask os.FileMode
 }
 
 // Kerberos is who we are to a secure cluster.
@@ -86,6 +88,9 @@ func (o *Options) resolve() error {
 				"the name nodes' principal is not known: no dfs.namenode.kerberos.principal")
 		}
 		k.Service = service
+	}
+	if err := o.resolveProtection(); err != nil {
+		return err
 	}
 	return o.resolveFiles()
 }
@@ -177,7 +182,25 @@ func (o *Options) resolveFiles() error {
 	if o.BlockSize == 0 {
 		o.BlockSize = hadoopBytes(o.conf["dfs.blocksize"])
 	}
-	o.protection = strongest(o.conf["dfs.data.transfer.protection"])
+	return nil
+}
+
+// resolveProtection: a secure cluster's data nodes hang up on whoever does not
+// speak as they expect, so that has to be said.
+func (o *Options) resolveProtection() error {
+	if o.Protection == "" {
+		o.Protection = strongest(o.conf["dfs.data.transfer.protection"])
+	}
+	if o.Protection == "" && o.conf["dfs.encrypt.data.transfer"] == "true" {
+		o.Protection = "privacy"
+	}
+	if o.Protection == "" && o.Kerberos != nil && o.conf == nil {
+		return fault.New(fault.Config, "set hdfs.data_transfer_protection to what the data nodes have, or hdfs.conf_dir",
+			"with hdfs.kerberos it must be known how data transfer is protected")
+	}
+	if o.Protection == "none" {
+		o.Protection = ""
+	}
 	return nil
 }
 

@@ -21,7 +21,7 @@ const probeBytes = 300 << 10
 // lose. Nothing is done where no such protection is in force. A file is written
 // beside or in dir, or in the next directory above that exists, and removed.
 func (f *FS) Probe(dir string) error {
-	if f.o.protection != "integrity" && f.o.protection != "privacy" && !f.encrypts {
+	if f.o.Kerberos == nil && f.o.Protection == "" && !f.encrypts {
 		return nil
 	}
 	for dir != "/" {
@@ -36,7 +36,12 @@ func (f *FS) Probe(dir string) error {
 	}
 	name := path.Join(dir, ".hivesink-probe-"+suffix())
 	text := bytes.Repeat([]byte("hivesink reads what it writes. \n"), probeBytes/32)
-	if err := f.Put(name, bytes.NewReader(text), int64(len(text))); err != nil {
+	if err := f.put(name, bytes.NewReader(text), int64(len(text)), f.o.StartTimeout); err != nil {
+		var classed *fault.Error
+		if errors.As(err, &classed) && classed.Class == fault.Retry {
+			return fault.Wrap(fault.Retry, "see whether the data nodes are well, and whether hdfs.data_transfer_protection is what they have",
+				fmt.Errorf("table.location hdfs://%s: no data node takes data: %w", f.o.Authority, classed.Err))
+		}
 		return err
 	}
 	err := f.readBack(name, text)
@@ -71,10 +76,10 @@ func (f *FS) readBack(name string, text []byte) (err error) {
 	if errors.As(err, &network) {
 		return f.wrap("probe", name, "", fault.Wrap(fault.Retry, "see whether the data nodes are well", err))
 	}
-	what := f.o.protection
+	what := f.o.Protection
 	if what == "" || f.encrypts {
 		what = "encryption"
 	}
-	return fault.New(fault.Config, "set dfs.data.transfer.protection to authentication, or to privacy with dfs.encrypt.data.transfer.cipher.suites AES/CTR/NoPadding, on the data nodes and in hdfs.conf_dir",
+	return fault.New(fault.Config, "set dfs.data.transfer.protection to authentication, or to privacy with dfs.encrypt.data.transfer.cipher.suites AES/CTR/NoPadding, on the data nodes, and in hdfs.conf_dir or hdfs.data_transfer_protection",
 		"table.location hdfs://%s: this client cannot read what it writes with the data nodes' protection %q: %w", f.o.Authority, what, fmt.Errorf("probe %s: %w", name, err))
 }

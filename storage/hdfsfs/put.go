@@ -17,10 +17,14 @@ import (
 // Put makes a file of size bytes, whole and durable (H3). Each try writes under
 // a name of its own; the one that succeeded is renamed, replacing nothing.
 func (f *FS) Put(name string, r io.ReaderAt, size int64) error {
+	return f.put(name, r, size, 0)
+}
+
+func (f *FS) put(name string, r io.ReaderAt, size int64, limit time.Duration) error {
 	if err := storage.CheckName(name); err != nil {
 		return f.wrap(storage.OpCreate, name, "", err)
 	}
-	p := patience{f: f, what: "write " + name}
+	p := patience{f: f, what: "write " + name, limit: limit}
 	defer p.done()
 	for {
 		tried := name + "~" + suffix()

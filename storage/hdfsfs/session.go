@@ -92,6 +92,7 @@ func (f *FS) connect() (*session, error) {
 	}
 	o.Addresses, o.User, o.KerberosClient = f.o.NameNodes, f.o.User, nil
 	o.NamenodeDialFunc, o.DatanodeDialFunc = d.nameNode, d.dataNode
+	o.DataTransferProtection = f.o.Protection
 	if f.tickets != nil {
 		var err error
 		if o.KerberosClient, err = f.tickets.client(); err != nil {
@@ -209,6 +210,7 @@ const (
 type patience struct {
 	f     *FS
 	what  string
+	limit time.Duration // 0: Options.Patience
 	since time.Time
 	wait  time.Duration
 	told  time.Time
@@ -221,7 +223,10 @@ func (p *patience) pause(err error) error {
 		p.since, p.wait = now, firstWait
 		p.f.waiting.Add(1)
 	}
-	limit := p.f.o.Patience
+	limit := p.limit
+	if limit == 0 {
+		limit = p.f.o.Patience
+	}
 	if !p.f.worked.Load() {
 		limit = p.f.o.StartTimeout
 	}

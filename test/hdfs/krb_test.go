@@ -126,7 +126,8 @@ func testKerberosRefusals(t *testing.T) {
 		{"garbage for a keytab", at, krb("hdfs/localhost", garbage, conf), 2, "hdfs.kerberos.keytab"},
 		{"another principal's keytab", at, krb("somebody", keytab, conf), 2, "hdfs.kerberos.principal"},
 		{"no krb5.conf", at, krb("hdfs/localhost", keytab, "/nowhere"), 2, "hdfs.kerberos.krb5_conf"},
-		{"Kerberos where there is none", nameNode(), "hdfs: {start_timeout: 4s, kerberos: {principal: hdfs/localhost, keytab: " + keytab + ", krb5_conf: " + conf + ", service: hdfs/_HOST}}", 1, "remove hdfs.kerberos"},
+		{"Kerberos where there is none", nameNode(), "hdfs: {start_timeout: 4s, kerberos: {principal: hdfs/localhost, keytab: " + keytab + ", krb5_conf: " + conf + ", service: hdfs/_HOST}, data_transfer_protection: authentication}", 1, "remove hdfs.kerberos"},
+		{"wrong protection", at, "hdfs: {start_timeout: 4s, kerberos: {principal: hdfs/localhost, keytab: " + keytab + ", krb5_conf: " + conf + ", service: hdfs/_HOST}, data_transfer_protection: none}", 1, "hdfs.data_transfer_protection"},
 	})
 }
 

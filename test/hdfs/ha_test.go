@@ -65,6 +65,6 @@ func testFailoverOfTheJob(t *testing.T) {
 	root := path.Join(scratch(t, fs), "table")
 	p := mainjob.Place{FS: fs, Root: root, Location: "hdfs://pair" + root, Config: "hdfs: {call_timeout: 5s}",
 		Env: []string{"HADOOP_CONF_DIR=" + c.ConfDir(h)}}
-	mainjob.Outage(t, p, 150_000, 12_000,
+	mainjob.Outage(t, p, 100_000, 12_000,
 		func() error { return h.Kill(c.Daemon("nn1")) }, func() error { return c.Active(h, "nn2") })
 }

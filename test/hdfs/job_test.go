@@ -40,7 +40,7 @@ func TestDataNodesGone(t *testing.T) {
 			return nil
 		}
 	}
-	mainjob.Outage(t, jobPlace(t), 120_000, 12_000, all(h.Pause), all(h.Resume))
+	mainjob.Outage(t, jobPlace(t), 80_000, 12_000, all(h.Pause), all(h.Resume))
 }
 
 // TestNameNodeGone: the name node is killed and started again while the job
@@ -49,5 +49,5 @@ func TestNameNodeGone(t *testing.T) {
 	c := services.HDFSSingle
 	h := heal(t, c)
 	nn := c.Daemon("nn1")
-	mainjob.Outage(t, jobPlace(t), 120_000, 12_000, func() error { return h.Kill(nn) }, func() error { return h.Again(nn) })
+	mainjob.Outage(t, jobPlace(t), 80_000, 12_000, func() error { return h.Kill(nn) }, func() error { return h.Again(nn) })
 }

@@ -34,6 +34,8 @@ func (l *Ledger) sweep() error {
 			err = l.sweepFenced(full, epoch, named)
 		} else if isClaim(e.Name) {
 			err = l.Trash(full) // its owner, if alive, comes too late
+		} else if l.objects != nil && l.staleProbe(e) {
+			err = l.Trash(full)
 		}
 		if err != nil {
 			return storage.Classify(fmt.Errorf("remove leftovers in %s: %w", full, err))

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"path"
+	"strings"
+	"time"
 
 	"github.com/hivesink/hivesink/internal/fault"
 	"github.com/hivesink/hivesink/layout"
@@ -29,6 +31,12 @@ func (l *Ledger) probe(ctx context.Context) error {
 		return fmt.Errorf("table %s: %w", l.o.Table, err)
 	}
 	return nil
+}
+
+// staleProbe says whether an object was left by a probe whose process died. A
+// probe takes seconds; one that is under way must not be disturbed.
+func (l *Ledger) staleProbe(e storage.Info) bool {
+	return strings.HasPrefix(e.Name, storage.ProbePrefix) && !e.Dir && l.o.Now().Sub(e.ModTime) > time.Hour
 }
 
 // number draws our epoch, which the seal claims.

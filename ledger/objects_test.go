@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/hivesink/hivesink/internal/fault"
+	"github.com/hivesink/hivesink/storage"
 	"github.com/hivesink/hivesink/storage/memobj"
 )
 
@@ -305,5 +306,19 @@ func TestObjectsCrash(t *testing.T) {
 		if fired == 0 {
 			t.Fatalf("%+v never fired", fate)
 		}
+	}
+}
+
+// TestObjectsStaleProbe: what a probe left whose process died goes at the next
+// start.
+func TestObjectsStaleProbe(t *testing.T) {
+	store, w := memobj.New(), newWorld()
+	left := metaDir(testTable) + "/probe-0123456789abcdef"
+	if err := store.View(nil).Make(left, nil); err != nil {
+		t.Fatal(err)
+	}
+	mustOpen(t, w.options(store.View(nil)))
+	if _, err := store.View(nil).Stat(left); !errors.Is(err, storage.ErrNotExist) {
+		t.Fatalf("the probe is still there: %v", err)
 	}
 }

@@ -62,6 +62,9 @@ type Objects interface {
 	RemoveTree(name string) error
 }
 
+// ProbePrefix begins the names of the objects that Probe makes.
+const ProbePrefix = "probe-"
+
 // ErrConflict: a conditional change met another one, and neither is done.
 var ErrConflict = errors.New("in conflict with another change of the same object")
 

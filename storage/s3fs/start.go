@@ -102,7 +102,7 @@ func noKeys(err error) bool {
 func (f *FS) Probe(ctx context.Context, dir string) error {
 	var bits [8]byte
 	_, _ = rand.Read(bits[:]) // never fails
-	name := path.Join(dir, "probe-"+hex.EncodeToString(bits[:]))
+	name := path.Join(dir, storage.ProbePrefix+hex.EncodeToString(bits[:]))
 	defer f.Remove(name) // as well as that goes; the next owner sweeps
 	if err := f.Make(name, []byte("1")); err != nil {
 		return f.probeError("PUT with If-None-Match: *", err)

@@ -54,7 +54,7 @@ var fieldDocs = map[string]string{
 	"TLS.Cert":                          "PEM file of the certificate to show, with its chain (mutual TLS).",
 	"TLS.Key":                           "Its private key, PEM, without a password.",
 	"TLS.ServerName":                    "Name that the server's certificate must have. Empty: the host connected to.",
-	"SASL.Mechanism":                    "How the password is proven, or GSSAPI for Kerberos.",
+	"SASL.Mechanism":                    "How the password is proven, or GSSAPI for Kerberos (GSSAPI is not in this build).",
 	"SASL.Username":                     "Name of the user.",
 	"SASL.Password":                     "Password of the user.",
 	"SASL.Kerberos":                     "Details of GSSAPI.",

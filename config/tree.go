@@ -173,7 +173,8 @@ type TLS struct {
 
 // SASL says who connects.
 type SASL struct {
-	// How the password is proven, or GSSAPI for Kerberos.
+	// How the password is proven, or GSSAPI for Kerberos (GSSAPI is not in this
+	// build).
 	Mechanism string `yaml:"mechanism" default:"SCRAM-SHA-512" enum:"PLAIN|SCRAM-SHA-256|SCRAM-SHA-512|GSSAPI"`
 	// Name of the user.
 	Username string `yaml:"username"`

@@ -56,8 +56,9 @@ type live struct {
 	mu      sync.Mutex
 	readers []*liveReader
 	g       *errgroup.Group
-	moving  bool // one split at a time
-	left    int  // splits that have not ended
+	moving  bool          // one split at a time
+	left    int           // splits that have not ended
+	alone   chan struct{} // closed when the split that moves is the only one left
 	over    context.CancelFunc
 }
 
@@ -217,12 +218,22 @@ func (l *live) ended(r *liveReader, id string) {
 	r.splits = slices.DeleteFunc(r.splits, func(s string) bool { return s == id })
 	l.left--
 	over := l.left == 0
+	l.lonely()
 	l.mu.Unlock()
 	if over && l.bounded {
 		l.over()
 		return
 	}
 	l.balance()
+}
+
+// lonely lets a move hurry when there is nothing else to read. The caller has
+// the lock.
+func (l *live) lonely() {
+	if l.moving && l.left == 1 && l.alone != nil {
+		close(l.alone)
+		l.alone = nil
+	}
 }
 
 // balance moves a split from the reader that has most to the one that has
@@ -243,8 +254,26 @@ func (l *live) balance() {
 // while it holds the watermark.
 func (l *live) move(ctx context.Context, from *liveReader, id string) {
 	turn := l.p.c.turns.next()
+	alone := make(chan struct{})
+	l.mu.Lock()
+	l.alone = alone
+	l.lonely()
+	l.mu.Unlock()
 	l.g.Go(func() error { // joined by g.Wait in run
-		if err := l.p.c.turns.await(ctx, turn); err != nil {
+		wctx, stop := context.WithCancel(ctx)
+		defer stop()
+		arrived := make(chan error, 1)
+		l.g.Go(func() error {
+			arrived <- l.p.c.turns.await(wctx, turn)
+			return nil
+		})
+		var err error
+		select {
+		case err = <-arrived:
+		case <-alone: // nobody else would have use of the time until the next one
+			err = l.p.Checkpoint(ctx)
+		}
+		if err != nil {
 			return err
 		}
 		return l.moveNow(ctx, from, id)

@@ -81,6 +81,11 @@ func New(o Options) (*Source, error) {
 			return nil, fault.Wrap(fault.Config, "", fmt.Errorf("source.kafka.until: %w", err))
 		}
 	}
+	// What the options alone make wrong, and secrets that are not there, are said
+	// before the table is opened.
+	if _, err := clientOptions(s.c); err != nil {
+		return nil, err
+	}
 	if s.c.SchemaRegistry != nil {
 		if s.registry, err = newRegistry(s.c.SchemaRegistry, s.log); err != nil {
 			return nil, err

@@ -62,6 +62,25 @@ func TestReadersShareAndMove(t *testing.T) {
 	w.fsck()
 }
 
+// When nothing else is left to read, a move does not wait for its checkpoint.
+func TestLastMoveHurries(t *testing.T) {
+	w := newWorld(t, 4, nil)
+	w.options = []string{"until: end"}
+	w.source = []string{"  readers: 2"}
+	w.interval = "1h"
+	records := numbered(0, 1000, 2)
+	for _, r := range records {
+		r.Partition *= 2
+	}
+	w.produce(records...)
+	p := w.start()
+	p.await("msg=moved")
+	if s := p.summary(); s.RowsRead != 1000 {
+		t.Fatalf("%+v", s)
+	}
+	w.wantIDs(0, 999)
+}
+
 // KA-02: offsets that compaction has removed.
 func TestCompactedTopic(t *testing.T) {
 	w := newWorld(t, 1, map[string]*string{"cleanup.policy": ptr("compact"), "segment.ms": ptr("200"), "min.cleanable.dirty.ratio": ptr("0.01"), "max.compaction.lag.ms": ptr("500")})

@@ -5,6 +5,7 @@ package kafkatest
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -55,6 +56,8 @@ type world struct {
 	options []string // lines under source.kafka
 	source  []string // lines under source
 	extra   []string // lines of their own
+
+	interval string // of checkpoints
 }
 
 // unique and worlds make names of topics.
@@ -132,7 +135,7 @@ func (w *world) config() string {
 		"pipeline: p",
 		"state_dir: " + filepath.Join(w.dir, "state"),
 		"table: {name: t, location: " + w.location() + ", columns: " + w.columns + "}",
-		"checkpoint: {interval: 300ms}",
+		"checkpoint: {interval: " + cmp.Or(w.interval, "300ms") + "}",
 		"compaction: {policy: checkpoint}",
 		"source:",
 		"  format: " + w.format,

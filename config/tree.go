@@ -305,9 +305,24 @@ type Table struct {
 	TimeZone string `yaml:"time_zone" default:"UTC"`
 	// Codec of published files.
 	Compression string `yaml:"compression" default:"zstd" enum:"zstd|snappy|gzip|lz4|none"`
+	// Format of the data files. Only Parquet can be written.
+	Format string `yaml:"format" default:"parquet"`
+	// Physical types of data files, for readers that do not know the usual ones.
+	Parquet TableParquet `yaml:"parquet"`
 
 	// ColumnText has the columns as they were written, for messages.
 	ColumnText []string `yaml:"-"`
+}
+
+// TableParquet has physical types of data files. A change applies to new files.
+type TableParquet struct {
+	// `int64` is microseconds, adjusted to UTC. `int96` is the deprecated type
+	// that Hive before 4 and Impala read as an instant; such a column has no
+	// statistics, so that nothing is skipped by it.
+	Timestamps string `yaml:"timestamps" default:"int64" enum:"int64|int96"`
+	// `shortest` is INT32 or INT64 where the precision allows, `fixed` always
+	// FIXED_LEN_BYTE_ARRAY, as Hive before 3 and Spark's legacy format have it.
+	Decimals string `yaml:"decimals" default:"shortest" enum:"shortest|fixed"`
 }
 
 // Checkpoint says when what was read becomes durable.
@@ -592,6 +607,9 @@ const (
 
 	MetastoreEmbedded = "embedded" // Metastore.Type
 	MetastoreHive     = "hive"     // Metastore.Type
+
+	TimestampsInt96 = "int96" // TableParquet.Timestamps
+	DecimalsFixed   = "fixed" // TableParquet.Decimals
 
 	FormatJSON    = "json"    // Source.Format
 	FormatCSV     = "csv"     // Source.Format

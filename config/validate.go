@@ -160,6 +160,10 @@ func limitOf(text string, t reflect.Type) float64 {
 }
 
 func (v *validator) oneOf(at, value string, known []string) {
+	if strings.EqualFold(value, "orc") {
+		v.add(at, "docs/orc.md has the reasons", "orc is not one of %s: it can be neither read nor written", strings.Join(known, ", "))
+		return
+	}
 	for _, k := range known {
 		if value == k {
 			return

@@ -16,6 +16,13 @@ func (v *validator) table() {
 	} else if _, err := time.LoadLocation(t.TimeZone); err != nil {
 		v.add("table.time_zone", "an IANA name such as UTC, Europe/Berlin, America/New_York", "%q is not a time zone", t.TimeZone)
 	}
+	switch f := strings.ToLower(t.Format); {
+	case f == "orc":
+		v.add("table.format", "use parquet, which Hive, Spark, Trino and Impala read as well; docs/orc.md has the reasons",
+			"orc cannot be written: no library in pure Go appends columns to ORC files and joins them without decoding")
+	case f != FormatParquet:
+		v.add("table.format", "parquet is the only one", "%q is not a format of tables", t.Format)
+	}
 	if len(t.Columns) == 0 {
 		if v.c.Metastore.Type == MetastoreEmbedded && !v.atRest {
 			v.add("table.columns", "list them, such as - id bigint; only with metastore.type hive may they be left out", "is missing")

@@ -82,7 +82,12 @@ func Schema(cfg *config.Config) (*record.Schema, error) {
 			identity = append(identity, t.Name)
 		}
 	}
-	return record.NewSchema(cfg.Table.Columns, identity)
+	s, err := record.NewSchema(cfg.Table.Columns, identity)
+	if err != nil {
+		return nil, err
+	}
+	return s.Typed(record.OldTypes{Int96: cfg.Table.Parquet.Timestamps == config.TimestampsInt96,
+		FixedDecimals: cfg.Table.Parquet.Decimals == config.DecimalsFixed}), nil
 }
 
 // TableRoot is the table's root directory: absolute, cleaned, with slashes.

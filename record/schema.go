@@ -17,6 +17,27 @@ type Schema struct {
 	DataIndex []int            // Data[i] is Columns[DataIndex[i]]
 	Arrow     *arrow.Schema    // of Batch.Record: one field for each of Columns
 	ID        string           // 16 hex digits: the same columns have the same id
+	Old       OldTypes         // set by Typed
+}
+
+// OldTypes are physical types of data files for readers that do not know the
+// others: Hive before 4, Impala.
+type OldTypes struct {
+	Int96         bool // timestamps: INT96, not INT64
+	FixedDecimals bool // decimals: FIXED_LEN_BYTE_ARRAY, not INT32 and INT64
+}
+
+// Typed is s with other physical types, and so with another id: what was
+// written with one is converted before it is merged with the other.
+func (s *Schema) Typed(old OldTypes) *Schema {
+	if old == (OldTypes{}) {
+		return s
+	}
+	out := *s
+	out.Old = old
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s %v", s.ID, old))
+	out.ID = hex.EncodeToString(sum[:8])
+	return &out
 }
 
 // NewSchema builds the schema of a table whose identity partition columns are

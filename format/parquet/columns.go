@@ -162,7 +162,13 @@ func (c *Columns) appendFlat(col *column, arr arrow.Array, rows []int32) {
 	case *array.Int64:
 		l.i64 = gather(l.i64, a.Int64Values(), rows)
 	case *array.Timestamp:
-		l.i64 = gather(l.i64, timestamps(a), rows)
+		if l.phys == physFixed {
+			for _, r := range rows {
+				l.timestamp(int64(a.Value(int(r))))
+			}
+		} else {
+			l.i64 = gather(l.i64, timestamps(a), rows)
+		}
 	case *array.Int32:
 		l.i32 = gather(l.i32, a.Int32Values(), rows)
 	case *array.Date32:
@@ -330,7 +336,7 @@ func (l *leaf) value(t *hivetype.Type, arr arrow.Array, i int) {
 	case *array.Int64:
 		l.i64 = append(l.i64, a.Value(i))
 	case *array.Timestamp:
-		l.i64 = append(l.i64, int64(a.Value(i)))
+		l.timestamp(int64(a.Value(i)))
 	case *array.Float32:
 		l.f32 = append(l.f32, a.Value(i))
 	case *array.Float64:

@@ -256,7 +256,11 @@ func (c *columnReader) append(l *leaf, k, n int) error {
 	case physInt64:
 		if l.phys == physFixed {
 			for i := k; i < k+n; i++ {
-				l.fixed(v.plain.Int64()[v.place(i)])
+				if x := v.plain.Int64()[v.place(i)]; l.isTime() {
+					l.timestamp(x)
+				} else {
+					l.fixed(x)
+				}
 			}
 		} else {
 			l.i64 = pick(l.i64, v.plain.Int64(), v.indexes, k, n)
@@ -277,7 +281,17 @@ func (c *columnReader) append(l *leaf, k, n int) error {
 		data, _ := v.plain.Data()
 		for i := k; i < k+n; i++ {
 			p := v.place(i) * c.width
-			l.extend(data[p : p+c.width])
+			x := data[p : p+c.width]
+			switch {
+			case l.phys == physFixed:
+				l.extend(x)
+			case l.isTime():
+				if err := l.int96(x); err != nil {
+					return err
+				}
+			default:
+				l.shortened(x)
+			}
 		}
 	}
 	return nil

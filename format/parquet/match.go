@@ -16,6 +16,7 @@ type source struct {
 	column *parquet.Column // nil: the file does not have it
 	phys   physical        // in the file
 	width  int             // of physFixed
+	int96  bool            // physFixed is INT96
 	// ours translates the file's definition levels; badLevel marks those that
 	// cannot be.
 	ours []uint8
@@ -127,6 +128,7 @@ func (l *leafType) matchType(col *parquet.Column, src *source) error {
 		return err
 	}
 	typ := col.Type()
+	src.int96 = typ.Kind() == parquet.Int96
 	var logical format.LogicalTypeValue
 	if lt := typ.LogicalType(); lt != nil {
 		logical = lt.Value
@@ -179,8 +181,7 @@ func (l *leafType) accepts(src *source, logical format.LogicalTypeValue) bool {
 	case hivetype.Decimal:
 		lt, ok := logical.(*format.DecimalType)
 		return ok && int(lt.Scale) == l.typ.Scale && int(lt.Precision) <= l.typ.Precision &&
-			(src.phys == physInt32 || src.phys == physInt64 || src.phys == physFixed) &&
-			(src.phys <= l.phys) && (src.phys != physFixed || src.width <= l.width)
+			(src.phys == physInt32 || src.phys == physInt64 && l.phys != physInt32 || src.phys == physFixed && (l.phys != physFixed || src.width <= l.width))
 	case hivetype.String, hivetype.Varchar, hivetype.Char:
 		_, ok := logical.(*format.StringType)
 		return ok && src.phys == physBytes
@@ -188,6 +189,9 @@ func (l *leafType) accepts(src *source, logical format.LogicalTypeValue) bool {
 		_, ok := logical.(*format.DateType)
 		return ok && src.phys == physInt32
 	case hivetype.Timestamp:
+		if src.int96 {
+			return true
+		}
 		lt, ok := logical.(*format.TimestampType)
 		if !ok || !lt.IsAdjustedToUTC || src.phys != physInt64 {
 			return false

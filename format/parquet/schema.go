@@ -87,7 +87,7 @@ func NewSchema(s *record.Schema) (*Schema, error) {
 	out := &Schema{record: s}
 	fields := make([]parquet.Field, len(s.Data))
 	for i, c := range s.Data {
-		n, err := node(c.Type)
+		n, err := out.node(c.Type)
 		if err != nil {
 			return nil, fmt.Errorf("column %s: %w", c.Name, err)
 		}
@@ -156,20 +156,28 @@ func (s *Schema) compile(t *hivetype.Type, at place, def, rep uint8) (column, er
 			}
 		}
 	default:
-		phys, width := physicalOf(t)
+		phys, width := s.physicalOf(t)
 		s.leaves = append(s.leaves, leafType{typ: t, path: at.path, steps: at.steps, phys: phys, width: width,
 			maxDef: def, maxRep: rep, text: phys == physBytes && t.Kind != hivetype.Binary})
+		if t.Kind == hivetype.Timestamp && phys == physFixed {
+			s.leaves[len(s.leaves)-1].order = orderNone // the format gives INT96 none
+		}
 	}
 	return c, err
 }
 
-func physicalOf(t *hivetype.Type) (physical, int) {
+func (s *Schema) physicalOf(t *hivetype.Type) (physical, int) {
 	switch t.Kind {
 	case hivetype.Boolean:
 		return physBool, 0
 	case hivetype.TinyInt, hivetype.SmallInt, hivetype.Int, hivetype.Date:
 		return physInt32, 0
-	case hivetype.BigInt, hivetype.Timestamp:
+	case hivetype.BigInt:
+		return physInt64, 0
+	case hivetype.Timestamp:
+		if s.record.Old.Int96 {
+			return physFixed, int96Width
+		}
 		return physInt64, 0
 	case hivetype.Float:
 		return physFloat, 0
@@ -177,6 +185,7 @@ func physicalOf(t *hivetype.Type) (physical, int) {
 		return physDouble, 0
 	case hivetype.Decimal:
 		switch {
+		case s.record.Old.FixedDecimals:
 		case t.Precision <= 9:
 			return physInt32, 0
 		case t.Precision <= 18:
@@ -195,20 +204,20 @@ func decimalWidth(precision int) int {
 }
 
 // node is the Parquet node of a present value (F4).
-func node(t *hivetype.Type) (parquet.Node, error) {
+func (s *Schema) node(t *hivetype.Type) (parquet.Node, error) {
 	switch t.Kind {
 	case hivetype.Array:
-		e, err := node(t.Elem)
+		e, err := s.node(t.Elem)
 		if err != nil {
 			return nil, err
 		}
 		return parquet.List(parquet.Optional(e)), nil
 	case hivetype.Map:
-		k, err := node(t.Key)
+		k, err := s.node(t.Key)
 		if err != nil {
 			return nil, err
 		}
-		v, err := node(t.Elem)
+		v, err := s.node(t.Elem)
 		if err != nil {
 			return nil, err
 		}
@@ -216,7 +225,7 @@ func node(t *hivetype.Type) (parquet.Node, error) {
 	case hivetype.Struct:
 		fields := make([]parquet.Field, len(t.Fields))
 		for i, f := range t.Fields {
-			n, err := node(f.Type)
+			n, err := s.node(f.Type)
 			if err != nil {
 				return nil, err
 			}
@@ -224,10 +233,10 @@ func node(t *hivetype.Type) (parquet.Node, error) {
 		}
 		return group{fields: fields}, nil
 	}
-	return leafNode(t)
+	return s.leafNode(t)
 }
 
-func leafNode(t *hivetype.Type) (parquet.Node, error) {
+func (s *Schema) leafNode(t *hivetype.Type) (parquet.Node, error) {
 	switch t.Kind {
 	case hivetype.Boolean:
 		return parquet.Leaf(parquet.BooleanType), nil
@@ -244,7 +253,7 @@ func leafNode(t *hivetype.Type) (parquet.Node, error) {
 	case hivetype.Double:
 		return parquet.Leaf(parquet.DoubleType), nil
 	case hivetype.Decimal:
-		phys, width := physicalOf(t)
+		phys, width := s.physicalOf(t)
 		base := parquet.Int32Type
 		switch phys {
 		case physInt64:
@@ -260,6 +269,9 @@ func leafNode(t *hivetype.Type) (parquet.Node, error) {
 	case hivetype.Date:
 		return parquet.Date(), nil
 	case hivetype.Timestamp:
+		if s.record.Old.Int96 {
+			return parquet.Leaf(parquet.Int96Type), nil
+		}
 		return parquet.Timestamp(parquet.Microsecond), nil
 	}
 	return nil, fmt.Errorf("type %s has no Parquet type", t)

@@ -1,0 +1,58 @@
+package parquetfile
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	"github.com/hivesink/hivesink/hivetype"
+)
+
+// An INT96 timestamp is the nanosecond of the day and the Julian day, both
+// little endian. Here it is a physFixed of twelve bytes.
+const (
+	julianEpoch  = 2440588 // Julian day of 1970-01-01
+	microsPerDay = 24 * 60 * 60 * 1_000_000
+)
+
+// timestamp appends an instant, microseconds since 1970.
+func (l *leaf) timestamp(us int64) {
+	if l.phys != physFixed {
+		l.i64 = append(l.i64, us)
+		return
+	}
+	day := us / microsPerDay
+	if us%microsPerDay < 0 {
+		day--
+	}
+	l.bytes = binary.LittleEndian.AppendUint64(l.bytes, uint64(us-day*microsPerDay)*1000)
+	l.bytes = binary.LittleEndian.AppendUint32(l.bytes, uint32(int32(day+julianEpoch)))
+}
+
+// int96 appends an INT96 to a leaf of microseconds. What would be lost is an
+// error (F3).
+func (l *leaf) int96(v []byte) error {
+	nanos, day := binary.LittleEndian.Uint64(v), int32(binary.LittleEndian.Uint32(v[8:]))
+	if nanos%1000 != 0 {
+		return fmt.Errorf("the file has nanoseconds, the table microseconds")
+	}
+	l.i64 = append(l.i64, (int64(day)-julianEpoch)*microsPerDay+int64(nanos/1000))
+	return nil
+}
+
+// shortened appends a big-endian two's complement number to a leaf of integers;
+// its precision says that it fits.
+func (l *leaf) shortened(v []byte) {
+	n := int64(int8(v[0]))
+	for _, b := range v[1:] {
+		n = n<<8 | int64(b)
+	}
+	if l.phys == physInt32 {
+		l.i32 = append(l.i32, int32(n))
+	} else {
+		l.i64 = append(l.i64, n)
+	}
+}
+
+// isTime says whether the leaf is a timestamp; the leaves of a file that was
+// opened for its own schema have no type.
+func (l *leafType) isTime() bool { return l.typ != nil && l.typ.Kind == hivetype.Timestamp }

@@ -4,7 +4,7 @@ PYTHON  ?= python3
 VENV    := .venv
 export CGO_ENABLED = 0
 
-.PHONY: help build demo test race lint services-up services-down integration guard bench-ingest bench-compaction bench-partitions bench-growth bench-peers fuzz clean
+.PHONY: help build demo test race lint services-up services-down integration whole guard bench-ingest bench-compaction bench-partitions bench-growth bench-peers fuzz clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 20
@@ -51,6 +51,15 @@ integration: build $(VENV)/ready ## tests against real servers, and finished tab
 	$(GO) test -tags integration -v -count=1 -p 1 -timeout 25m ./test/... && \
 	$(VENV)/bin/python test/readers/check.py || status=$$?; \
 	$(GO) run ./test/services/cmd down; \
+	exit $$status
+
+WHOLE_ROWS ?= 5000000
+whole: ## Kafka to HDFS and Hive Metastore: 5 M rows, ten kills, outages of a minute
+	$(GO) run ./test/services/cmd up kafka-3 hdfs hms
+	status=0; \
+	HIVESINK_WHOLE_ROWS=$(WHOLE_ROWS) HIVESINK_KILLS=10 HIVESINK_OUTAGE=60s \
+	$(GO) test -tags integration -v -count=1 -timeout 60m ./test/whole || status=$$?; \
+	$(GO) run ./test/services/cmd down kafka-3 hdfs hms; \
 	exit $$status
 
 guard: ## what the hot paths cost, without a clock, beside benchmarks/guard.json

@@ -40,9 +40,9 @@ func (p *Pipeline) policies(ctx context.Context, o Options, log *ledger.Ledger, 
 }
 
 // catalog makes the policy metastore. A Hive Metastore is asked at once whether
-// it can be announced to, since nothing can be when it cannot. But a table that
-// was announced before has shown that the configuration is right: its metastore
-// may be down, and reading starts all the same (P6).
+// it can be announced to, since nothing can be when it cannot. But a table with
+// a checkpoint has had a start that asked and was answered: its metastore may
+// be down, and reading starts all the same (P6).
 func (p *Pipeline) catalog(ctx context.Context, o Options, log *ledger.Ledger) (commit.Policy, error) {
 	if o.catalog != nil {
 		return o.catalog, nil
@@ -61,7 +61,7 @@ func (p *Pipeline) catalog(ctx context.Context, o Options, log *ledger.Ledger) (
 	catalog := hive.New(h)
 	p.closers = append(p.closers, catalog)
 	err = catalog.Check(ctx)
-	if hive.Unreachable(err) && announcedBefore(log.State()) {
+	if hive.Unreachable(err) && log.State().Checkpoint > 0 {
 		p.c.emit(Event{Kind: "metastore-down", Err: err})
 		return catalog, nil
 	}
@@ -69,15 +69,6 @@ func (p *Pipeline) catalog(ctx context.Context, o Options, log *ledger.Ledger) (
 		return nil, fmt.Errorf("the metastore cannot be announced to: %w", err)
 	}
 	return catalog, nil
-}
-
-func announcedBefore(st *ledger.State) bool {
-	for _, q := range st.Partitions {
-		if q.Announced > 0 || q.Registered {
-			return true
-		}
-	}
-	return false
 }
 
 // hiveOptions are what a Hive Metastore is told of the table.

@@ -49,7 +49,8 @@ integration: build $(VENV)/ready ## tests against real servers, and finished tab
 	$(GO) run ./test/services/cmd up
 	status=0; \
 	$(GO) test -tags integration -v -count=1 -p 1 -timeout 25m ./test/... && \
-	$(VENV)/bin/python test/readers/check.py || status=$$?; \
+	$(VENV)/bin/python test/readers/check.py && \
+	$(VENV)/bin/python test/readers/metastore.py || status=$$?; \
 	$(GO) run ./test/services/cmd down; \
 	exit $$status
 

@@ -197,14 +197,15 @@ func (c Kafka) properties(h *Home, dir string, i int) string {
 	return strings.Join(lines, "\n") + "\n"
 }
 
-// answer waits until the cluster has all its brokers and a controller.
+// answer waits until the cluster has all its brokers and a controller. Each
+// question is a new client's: one that asks often is answered from its cache.
 func (c Kafka) answer() error {
-	client, err := kgo.NewClient(kgo.SeedBrokers(c.Brokers()...))
-	if err != nil {
-		return err
-	}
-	defer client.Close()
 	return Until(patience, func() error {
+		client, err := kgo.NewClient(kgo.SeedBrokers(c.Brokers()...))
+		if err != nil {
+			return Fatal(err)
+		}
+		defer client.Close()
 		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 		defer cancel()
 		md, err := kadm.NewClient(client).BrokerMetadata(ctx)

@@ -140,11 +140,15 @@ func (f *FS) gaveUp(waited string, err error) error {
 	return fault.Wrap(fault.Retry, "start again when the cluster is well; nothing is lost", fmt.Errorf("waited %s for HDFS: %w", waited, err))
 }
 
+// garbledAnswer is how the client puts it. It may be said once only: on the next
+// try the name node may have hung up before it was asked.
+const garbledAnswer = "unexpected sequence number"
+
 // startHint says which option to look at when the first call gets no answer.
 func (f *FS) startHint(err error) string {
 	text := err.Error()
 	switch {
-	case strings.Contains(text, "unexpected sequence number") && f.o.Kerberos == nil:
+	case f.garbled.Load() && f.o.Kerberos == nil:
 		return "the cluster seems to ask for Kerberos: set hdfs.kerberos"
 	case strings.Contains(text, "kerberos authentication not supported"):
 		return "the cluster does not use Kerberos: remove hdfs.kerberos"

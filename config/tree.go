@@ -173,8 +173,7 @@ type TLS struct {
 
 // SASL says who connects.
 type SASL struct {
-	// How the password is proven, or GSSAPI for Kerberos (GSSAPI is not in this
-	// build).
+	// How the password is proven, or GSSAPI for Kerberos.
 	Mechanism string `yaml:"mechanism" default:"SCRAM-SHA-512" enum:"PLAIN|SCRAM-SHA-256|SCRAM-SHA-512|GSSAPI"`
 	// Name of the user.
 	Username string `yaml:"username"`
@@ -184,16 +183,27 @@ type SASL struct {
 	Kerberos Kerberos `yaml:"kerberos"`
 }
 
-// Kerberos says who connects when the mechanism is GSSAPI.
+// Kerberos is who logs in, where, and for which service: the same for Kafka, the
+// metastore and HDFS.
 type Kerberos struct {
-	// Principal, such as `hivesink@EXAMPLE.COM`.
+	// Principal that logs in, `name` or `name/host`, with `@REALM` or without.
+	// Required with a keytab; a ticket cache has it.
 	Principal string `yaml:"principal"`
-	// File with the keys of the principal.
+	// Keytab of the principal, a path; nobody but its owner may read it. It is
+	// read at each login, and logging in again is up to hivesink.
 	Keytab string `yaml:"keytab"`
-	// Kerberos configuration.
-	Config string `yaml:"config" default:"/etc/krb5.conf"`
-	// First part of the brokers' principals.
-	Service string `yaml:"service" default:"kafka"`
+	// Ticket cache in place of a keytab, a path; nobody but its owner may read
+	// it. Somebody else must keep it fresh: it is read again when tickets are
+	// needed.
+	TicketCache string `yaml:"ticket_cache"`
+	// Path of the realm's krb5.conf. Left out: KRB5_CONFIG, else /etc/krb5.conf.
+	Krb5Conf string `yaml:"krb5_conf"`
+	// The server. Kafka: the first part of the brokers' principals, `kafka`
+	// unless given. Metastore: its principal (`hive.metastore.kerberos.principal`),
+	// `hive/_HOST` unless given. HDFS: principal of the name nodes, such as
+	// `nn/_HOST`; left out, what the Hadoop configuration says. `_HOST` stands
+	// for the host of the address.
+	Service string `yaml:"service"`
 }
 
 // SchemaRegistry has the schemas of Avro messages.
@@ -479,20 +489,7 @@ type MetastoreSASL struct {
 	// Password of the user, for PLAIN.
 	Password Secret `yaml:"password"`
 	// Details of GSSAPI.
-	Kerberos MetastoreKerberos `yaml:"kerberos"`
-}
-
-// MetastoreKerberos says who announces when the mechanism is GSSAPI.
-type MetastoreKerberos struct {
-	// Principal, such as `hivesink@EXAMPLE.COM`.
-	Principal string `yaml:"principal"`
-	// File with the keys of the principal.
-	Keytab string `yaml:"keytab"`
-	// Kerberos configuration.
-	Config string `yaml:"config" default:"/etc/krb5.conf"`
-	// Principal of the metastore (its `hive.metastore.kerberos.principal`);
-	// `_HOST` stands for the host of the address.
-	Service string `yaml:"service" default:"hive/_HOST"`
+	Kerberos Kerberos `yaml:"kerberos"`
 }
 
 // Limits says what a process may use at most.
@@ -522,7 +519,7 @@ type HDFS struct {
 	// else no Hadoop configuration is read.
 	ConfDir string `yaml:"conf_dir"`
 	// Kerberos login; a secure cluster needs it.
-	Kerberos *HDFSKerberos `yaml:"kerberos"`
+	Kerberos *Kerberos `yaml:"kerberos"`
 	// How connections to data nodes are protected on a secure cluster. Left out:
 	// the Hadoop configuration's dfs.data.transfer.protection. `none`: the data
 	// nodes are on privileged ports, without SASL. `integrity`, and `privacy`
@@ -543,21 +540,6 @@ type HDFS struct {
 	// While running, time that an operation waits for a cluster that is down, in
 	// safe mode or full, until it ends the run.
 	RetryFor Duration `yaml:"retry_for" default:"1h" min:">0"`
-}
-
-// HDFSKerberos is who logs in, and where.
-type HDFSKerberos struct {
-	// Principal that logs in, `name` or `name/host`, with `@REALM` or without.
-	// Required.
-	Principal string `yaml:"principal"`
-	// Keytab of the principal, a path; nobody but its owner may read it. It is
-	// read at each login. Required.
-	Keytab string `yaml:"keytab"`
-	// Path of the realm's krb5.conf. Left out: KRB5_CONFIG, else /etc/krb5.conf.
-	Krb5Conf string `yaml:"krb5_conf"`
-	// Principal of the server, such as `nn/_HOST`, where `_HOST` is its host
-	// name. Left out: what the server's own configuration says.
-	Service string `yaml:"service"`
 }
 
 // HTTP serves metrics, health and the status page.

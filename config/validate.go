@@ -230,13 +230,21 @@ func (v *validator) hdfs() {
 			v.add(index("hdfs.namenodes", i), "host:port, such as nn1:8020", "%q is not an address", address)
 		}
 	}
-	if k := h.Kerberos; k != nil {
-		if k.Principal == "" {
-			v.add("hdfs.kerberos.principal", "such as hivesink@EXAMPLE.COM", "is missing")
-		}
-		if k.Keytab == "" {
-			v.add("hdfs.kerberos.keytab", "the path of a keytab", "is missing")
-		}
+	if h.Kerberos != nil {
+		v.kerberos("hdfs.kerberos", h.Kerberos)
+	}
+}
+
+// kerberos wants one of keytab and ticket cache.
+func (v *validator) kerberos(at string, k *Kerberos) {
+	switch {
+	case k.Keytab == "" && k.TicketCache == "":
+		v.add(at+".keytab", "the path of the principal's keytab, or of a ticket cache as ticket_cache", "is missing: Kerberos needs it")
+	case k.Keytab != "" && k.TicketCache != "":
+		v.add(at+".ticket_cache", "remove one of them", "and keytab are both given")
+	}
+	if k.Principal == "" && k.TicketCache == "" {
+		v.add(at+".principal", "such as hivesink@EXAMPLE.COM", "is missing: Kerberos needs it")
 	}
 }
 

@@ -195,12 +195,7 @@ func (v *validator) sasl(s *SASL) {
 	switch {
 	case s == nil:
 	case s.Mechanism == MechanismGSSAPI:
-		if s.Kerberos.Principal == "" {
-			v.add(at+".kerberos.principal", "such as hivesink@EXAMPLE.COM", "is missing: GSSAPI needs it")
-		}
-		if s.Kerberos.Keytab == "" {
-			v.add(at+".kerberos.keytab", "the file with the principal's keys", "is missing: GSSAPI needs it")
-		}
+		v.kerberos(at+".kerberos", &s.Kerberos)
 	default:
 		if s.Username == "" {
 			v.add(at+".username", "", "is missing: %s needs it", s.Mechanism)

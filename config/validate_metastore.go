@@ -38,12 +38,7 @@ func (v *validator) metastoreSASL(s *MetastoreSASL) {
 			v.add("metastore.sasl.password", secretHint, "is missing: PLAIN needs it")
 		}
 	case s.Mechanism == MechanismGSSAPI:
-		if s.Kerberos.Principal == "" {
-			v.add("metastore.sasl.kerberos.principal", "such as hivesink@EXAMPLE.COM", "is missing: GSSAPI needs it")
-		}
-		if s.Kerberos.Keytab == "" {
-			v.add("metastore.sasl.kerberos.keytab", "", "is missing: GSSAPI needs it")
-		}
+		v.kerberos("metastore.sasl.kerberos", &s.Kerberos)
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/hivesink/hivesink/config"
 	"github.com/hivesink/hivesink/hivetype"
 	"github.com/hivesink/hivesink/internal/fault"
+	"github.com/hivesink/hivesink/internal/krb5"
 	"github.com/hivesink/hivesink/layout"
 	"github.com/hivesink/hivesink/ledger"
 	"github.com/hivesink/hivesink/metastore"
@@ -84,7 +85,9 @@ func hiveOptions(cfg *config.Config, schema *record.Schema) (hive.Options, error
 	if s := m.SASL; s != nil {
 		o.Auth = hive.Auth{Mechanism: s.Mechanism, User: s.Username,
 			Password: func() (string, error) { return s.Password.Read("metastore.sasl.password") },
-			Kerberos: hive.Kerberos{Principal: s.Kerberos.Principal, Keytab: s.Kerberos.Keytab, Config: s.Kerberos.Config, Service: s.Kerberos.Service}}
+			Service:  s.Kerberos.Service,
+			Kerberos: krb5.Identity{At: "metastore.sasl.kerberos", Principal: s.Kerberos.Principal, Keytab: s.Kerberos.Keytab,
+				TicketCache: s.Kerberos.TicketCache, Krb5Conf: s.Kerberos.Krb5Conf}}
 	}
 	if schema == nil {
 		return o, nil

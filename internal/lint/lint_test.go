@@ -18,7 +18,7 @@ const module = "github.com/hivesink/hivesink"
 // levels: arrows point down only. A package imports packages of lower levels,
 // and of its own level only where sideways says so.
 var levels = map[string]int{
-	"hivetype": 0, "layout": 0, "rolling": 0, "watermark": 0, "internal/fault": 0, "internal/lint": 0,
+	"hivetype": 0, "layout": 0, "rolling": 0, "watermark": 0, "internal/fault": 0, "internal/krb5": 0, "internal/lint": 0,
 	"record": 1, "storage": 1, "storage/localfs": 1, "storage/memfs": 1, "storage/hdfsfs": 1, "storage/memobj": 1, "storage/s3fs": 1, "storage/spool": 1, "storage/faultfs": 1, "storage/storagetest": 1, "config": 1,
 	"format": 2, "format/text": 2, "format/json": 2, "format/csv": 2, "format/avro": 2, "format/parquet": 2, "ledger": 2, "internal/kv": 2, "internal/place": 2,
 	"writer": 3, "coordinator": 3, "compactor": 3, "commit": 3,
@@ -31,6 +31,7 @@ var levels = map[string]int{
 // sideways lists the imports within a level that are meant.
 var sideways = map[string][]string{
 	"layout":                  {"internal/fault"},
+	"internal/krb5":           {"internal/fault"},
 	"storage/localfs":         {"storage"},
 	"storage/memfs":           {"storage"},
 	"storage/faultfs":         {"storage"},
@@ -69,7 +70,7 @@ var homes = map[string][]string{
 	"github.com/klauspost/compress":          {"source", "source/kafka", "format/parquet"},
 	"github.com/colinmarc/hdfs":              {"storage/hdfsfs"},
 	"google.golang.org/protobuf":             {"storage/hdfsfs"},
-	"github.com/jcmturner/gokrb5":            {"storage/hdfsfs"},
+	"github.com/jcmturner/gokrb5":            {"internal/krb5"},
 	"github.com/twmb/franz-go":               {"source/kafka"},
 	"github.com/twmb/avro":                   {"format/avro"},
 	"github.com/pierrec/lz4":                 {"source/kafka"},

@@ -96,7 +96,7 @@ func onHDFS(ctx context.Context, cfg *config.Config, notify Notify) (*Place, err
 		Protection: h.DataTransferProtection, Notify: notify,
 	}
 	if k := h.Kerberos; k != nil {
-		o.Kerberos = &hdfsfs.Kerberos{Principal: k.Principal, Keytab: k.Keytab, Krb5Conf: k.Krb5Conf, Service: k.Service}
+		o.Kerberos = &hdfsfs.Kerberos{Principal: k.Principal, Keytab: k.Keytab, TicketCache: k.TicketCache, Krb5Conf: k.Krb5Conf, Service: k.Service}
 	}
 	fs, err := hdfsfs.New(ctx, o)
 	if err != nil {

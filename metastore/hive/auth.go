@@ -8,10 +8,12 @@ import (
 	"io"
 	"net"
 	"os/user"
+	"strings"
 
 	"github.com/apache/thrift/lib/go/thrift"
 
 	"github.com/hivesink/hivesink/internal/fault"
+	"github.com/hivesink/hivesink/internal/krb5"
 )
 
 // Statuses of a message of the negotiation, which every message starts with.
@@ -28,7 +30,7 @@ const maxNegotiation = 1 << 20
 
 // negotiate authenticates a fresh connection and returns the transport of its
 // messages.
-func (o *Options) negotiate(_ context.Context, conn net.Conn, address string) (thrift.TTransport, error) {
+func (o *Options) negotiate(ctx context.Context, conn net.Conn, address string) (thrift.TTransport, error) {
 	w := newWire(conn)
 	switch o.Auth.Mechanism {
 	case "":
@@ -43,8 +45,10 @@ func (o *Options) negotiate(_ context.Context, conn net.Conn, address string) (t
 			return nil, refused(err, address, Plain)
 		}
 		return &frames{wire: w}, nil
+	case GSSAPI:
+		return o.kerberos(ctx, w, address)
 	}
-	return nil, &authError{fault.New(fault.Config, "use PLAIN, or no sasl", "metastore.sasl.mechanism: %s is not in this build", o.Auth.Mechanism)}
+	return nil, &authError{fault.New(fault.Config, "use PLAIN or GSSAPI, or no sasl", "metastore.sasl.mechanism: %s is not known", o.Auth.Mechanism)}
 }
 
 // refused words an authentication that failed. A server that does not speak
@@ -82,6 +86,65 @@ func (t *wire) plain(name, password string) error {
 		return fmt.Errorf("the server goes on with status %d, %q", status, text)
 	}
 	return nil
+}
+
+// kerberos authenticates by a ticket. What the server wants to be protected is
+// (hadoop.rpc.protection there).
+func (o *Options) kerberos(ctx context.Context, w *wire, address string) (thrift.TTransport, error) {
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		return nil, fault.New(fault.Config, "host:port", "metastore.uri: %w", err)
+	}
+	service, _, _ := strings.Cut(strings.ReplaceAll(o.Auth.Service, "_HOST", host), "@") // its realm is krb5.conf's to know
+	h, first, err := o.tickets.Initiate(ctx, service)
+	if err != nil {
+		return nil, ticketError(err)
+	}
+	if err := w.exchange(h, first); err != nil {
+		o.tickets.Forget()
+		return nil, refused(err, address, GSSAPI)
+	}
+	if l := h.Layer(); l != nil {
+		return &frames{wire: w, layer: l}, nil
+	}
+	return &frames{wire: w}, nil
+}
+
+// ticketError: what the KDC refuses stays; one that does not answer is an outage
+// like the metastore's own.
+func ticketError(err error) error {
+	if fault.ClassOf(err) == fault.Config {
+		return &authError{err}
+	}
+	return err
+}
+
+// exchange goes through the messages of a handshake.
+func (t *wire) exchange(h *krb5.Handshake, out []byte) error {
+	if err := t.send(saslStart, []byte(GSSAPI)); err != nil {
+		return err
+	}
+	for done := false; ; {
+		status := byte(saslOK)
+		if done {
+			status = saslComplete
+		}
+		if err := t.send(status, out); err != nil {
+			return err
+		}
+		status, in, err := t.receive()
+		switch {
+		case err != nil:
+			return err
+		case done && status == saslComplete:
+			return nil
+		case done || status != saslOK:
+			return fmt.Errorf("the server goes on with status %d in the middle of the handshake", status)
+		}
+		if out, done, err = h.Step(in); err != nil {
+			return err
+		}
+	}
 }
 
 // send sends one message of the negotiation.

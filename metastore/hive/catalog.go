@@ -1,6 +1,7 @@
 package hive
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/hivesink/hivesink/hivetype"
 	"github.com/hivesink/hivesink/internal/fault"
+	"github.com/hivesink/hivesink/internal/krb5"
 	"github.com/hivesink/hivesink/layout"
 	"github.com/hivesink/hivesink/ledger"
 	"github.com/hivesink/hivesink/metastore"
@@ -45,6 +47,10 @@ func (o *Options) fill() {
 	}
 	if o.Now == nil {
 		o.Now = func() int64 { return time.Now().UnixMicro() }
+	}
+	if o.Auth.Mechanism == GSSAPI {
+		o.Auth.Service = cmp.Or(o.Auth.Service, "hive/_HOST")
+		o.tickets = krb5.NewTickets(o.Auth.Kerberos)
 	}
 }
 

@@ -121,7 +121,7 @@ func (c *client) dial(ctx context.Context, address string) (*connection, error) 
 		return nil, err
 	}
 	stop := context.AfterFunc(ctx, func() { _ = raw.SetDeadline(time.Unix(1, 0)) })
-	transport, err := c.o.negotiate(ctx, raw, address)
+	transport, err := c.o.negotiate(dctx, raw, address)
 	stop()
 	if err != nil {
 		_ = raw.Close()

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/hivesink/hivesink/hivetype"
+	"github.com/hivesink/hivesink/internal/krb5"
 )
 
 // Options say which metastore, and what table is announced there.
@@ -28,6 +29,8 @@ type Options struct {
 	NotBefore time.Time
 	// Now is the wall clock, microseconds.
 	Now func() int64
+
+	tickets *krb5.Tickets // nil without Kerberos
 }
 
 // Table is what hivesink knows of a table.
@@ -43,19 +46,14 @@ type Auth struct {
 	Mechanism string // "" (the metastore does not ask), Plain or GSSAPI
 	User      string
 	Password  func() (string, error) // read when a connection is made
-	Kerberos  Kerberos
+	Kerberos  krb5.Identity
+	// Service is the metastore's principal, for GSSAPI; _HOST stands for the
+	// host of its address.
+	Service string
 }
 
 // Mechanisms, by their SASL names.
 const (
 	Plain  = "PLAIN"
-	GSSAPI = "GSSAPI"
+	GSSAPI = krb5.Mechanism
 )
-
-// Kerberos is an identity for GSSAPI.
-type Kerberos struct {
-	Principal string // ours
-	Keytab    string // path
-	Config    string // path of krb5.conf
-	Service   string // the metastore's principal; _HOST stands for its host
-}

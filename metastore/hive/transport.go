@@ -7,8 +7,11 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"slices"
 
 	"github.com/apache/thrift/lib/go/thrift"
+
+	"github.com/hivesink/hivesink/internal/krb5"
 )
 
 // maxMessage bounds an answer: a batch of partitions is far smaller, and a
@@ -43,15 +46,9 @@ func (t *wire) Flush(context.Context) error { return t.w.Flush() }
 // agreed on.
 type frames struct {
 	*wire
-	layer layer
-	in    []byte // what is left of the frame being read
-	out   []byte // the frame being written
-}
-
-// layer protects the bytes of frames.
-type layer interface {
-	wrap(plain []byte) ([]byte, error)
-	unwrap(sealed []byte) ([]byte, error)
+	layer *krb5.Layer // nil: none
+	in    []byte      // what is left of the frame being read
+	out   []byte      // the frame being written
 }
 
 func (t *frames) Read(p []byte) (int, error) {
@@ -83,7 +80,7 @@ func (t *frames) readFrame() ([]byte, error) {
 	if t.layer == nil {
 		return frame, nil
 	}
-	return t.layer.unwrap(frame)
+	return t.layer.Unwrap(frame)
 }
 
 func (t *frames) Write(p []byte) (int, error) {
@@ -91,24 +88,36 @@ func (t *frames) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
+// Flush sends what was written: one frame, or as many as the layer's limit
+// makes of it.
 func (t *frames) Flush(context.Context) error {
-	frame := t.out
-	if t.layer != nil {
-		var err error
-		if frame, err = t.layer.wrap(frame); err != nil {
+	defer func() { t.out = t.out[:0] }()
+	if t.layer == nil {
+		if err := t.writeFrame(t.out); err != nil {
+			return err
+		}
+		return t.w.Flush()
+	}
+	for piece := range slices.Chunk(t.out, t.layer.Most()) {
+		sealed, err := t.layer.Wrap(piece)
+		if err != nil {
+			return err
+		}
+		if err := t.writeFrame(sealed); err != nil {
 			return err
 		}
 	}
-	t.out = t.out[:0]
+	return t.w.Flush()
+}
+
+func (t *frames) writeFrame(frame []byte) error {
 	var head [4]byte
 	binary.BigEndian.PutUint32(head[:], uint32(len(frame)))
 	if _, err := t.w.Write(head[:]); err != nil {
 		return err
 	}
-	if _, err := t.w.Write(frame); err != nil {
-		return err
-	}
-	return t.w.Flush()
+	_, err := t.w.Write(frame)
+	return err
 }
 
 var _, _ thrift.TTransport = (*wire)(nil), (*frames)(nil)

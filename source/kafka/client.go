@@ -92,7 +92,7 @@ func tlsConfig(at string, c *config.TLS) (*tls.Config, error) {
 
 func mechanism(c *config.SASL) (sasl.Mechanism, error) {
 	if c.Mechanism == config.MechanismGSSAPI {
-		return nil, fault.New(fault.Config, "use SCRAM-SHA-512 or PLAIN", "source.kafka.sasl.mechanism: GSSAPI is not in this build")
+		return newKerberos(&c.Kerberos)
 	}
 	password, err := c.Password.Read("source.kafka.sasl.password")
 	if err != nil {

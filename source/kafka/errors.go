@@ -25,10 +25,15 @@ func refusal(err error) (option, hint string) {
 		header  tls.RecordHeaderError
 		alert   tls.AlertError
 		first   *kgo.ErrFirstReadEOF
+		ticket  *kerberosError
 	)
 	switch {
+	case errors.As(err, &ticket) && fault.ClassOf(ticket) == fault.Retry:
+		return "", "" // no KDC answers
+	case errors.As(err, &ticket):
+		return atKerberos, ""
 	case errors.Is(err, kerr.SaslAuthenticationFailed):
-		return "source.kafka.sasl", "check username, password and mechanism"
+		return "source.kafka.sasl", "check username, password and mechanism; with GSSAPI, whether kerberos.service and the broker's address make the broker's own principal"
 	case errors.Is(err, kerr.UnsupportedSaslMechanism):
 		return "source.kafka.sasl.mechanism", "the broker does not offer it"
 	case errors.As(err, &invalid) && invalid.Reason == x509.Expired:
@@ -63,6 +68,10 @@ func isSASL(err error) bool {
 
 // startError is what ends a start: one error that names the option.
 func startError(broker string, err error) error {
+	var ticket *kerberosError
+	if errors.As(err, &ticket) {
+		return fault.Wrap(fault.Config, "", fmt.Errorf("broker %s: %w", broker, ticket.err))
+	}
 	if option, hint := refusal(err); option != "" {
 		return fault.Wrap(fault.Config, hint, fmt.Errorf("%s: broker %s: %w", option, broker, err))
 	}

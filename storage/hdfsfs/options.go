@@ -2,10 +2,8 @@ package hdfsfs
 
 import (
 	"errors"
-	"fmt"
 	"os"
 	"os/user"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -53,9 +51,10 @@ type Options struct {
 
 // Kerberos is who we are to a secure cluster.
 type Kerberos struct {
-	Principal string // name or name/instance, with @REALM or without
-	Keytab    string // path
-	Krb5Conf  string // path; empty: KRB5_CONFIG, else /etc/krb5.conf
+	Principal   string // name or name/instance, with @REALM or without
+	Keytab      string // path
+	TicketCache string // path, in place of a keytab
+	Krb5Conf    string // path; empty: KRB5_CONFIG, else /etc/krb5.conf
 	// Service is the name nodes' principal, such as nn/_HOST; empty: the Hadoop
 	// configuration's dfs.namenode.kerberos.principal.
 	Service string
@@ -78,7 +77,7 @@ func (o *Options) resolve() error {
 	}
 	o.resolveUser()
 	if strings.EqualFold(o.conf["hadoop.security.authentication"], "kerberos") && o.Kerberos == nil {
-		return fault.New(fault.Config, "set hdfs.kerberos.principal and hdfs.kerberos.keytab",
+		return fault.New(fault.Config, "set hdfs.kerberos.principal and hdfs.kerberos.keytab, or hdfs.kerberos.ticket_cache",
 			"hdfs.kerberos is missing: the Hadoop configuration in %s asks for Kerberos", o.ConfDir)
 	}
 	if k := o.Kerberos; k != nil && k.Service == "" {
@@ -232,16 +231,4 @@ func strongest(list string) string {
 		}
 	}
 	return best
-}
-
-// checkKeytab refuses a keytab that is missing or that others can read.
-func checkKeytab(path string) error {
-	info, err := os.Stat(path)
-	if err != nil {
-		return fault.Wrap(fault.Config, "give the path of the principal's keytab", fmt.Errorf("hdfs.kerberos.keytab: %w", err))
-	}
-	if mode := info.Mode().Perm(); mode&0o077 != 0 {
-		return fault.New(fault.Config, "chmod 600 "+filepath.Base(path), "hdfs.kerberos.keytab: %s has mode %#o, others than its owner can use it", path, mode)
-	}
-	return nil
 }

@@ -1,6 +1,7 @@
 package hdfsfs
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"strings"
@@ -11,13 +12,14 @@ import (
 	"github.com/colinmarc/hdfs/v2"
 
 	"github.com/hivesink/hivesink/internal/fault"
+	"github.com/hivesink/hivesink/internal/krb5"
 	"github.com/hivesink/hivesink/storage"
 )
 
 // FS is a cluster. It is safe for concurrent use.
 type FS struct {
 	o       Options
-	tickets *tickets
+	tickets *krb5.Tickets
 	worked  atomic.Bool // an operation has been answered
 	garbled atomic.Bool // an answer was no answer: what a cluster with Kerberos says to others
 	waiting atomic.Int64
@@ -52,7 +54,8 @@ func New(ctx context.Context, o Options) (*FS, error) {
 	}
 	f := &FS{o: o, over: make(chan struct{})}
 	if o.Kerberos != nil {
-		f.tickets = &tickets{k: o.Kerberos}
+		k := o.Kerberos
+		f.tickets = krb5.NewTickets(krb5.Identity{At: "hdfs.kerberos", Principal: k.Principal, Keytab: k.Keytab, TicketCache: k.TicketCache, Krb5Conf: k.Krb5Conf})
 	}
 	stop := context.AfterFunc(ctx, func() { f.shut() })
 	defer stop()
@@ -76,8 +79,8 @@ func New(ctx context.Context, o Options) (*FS, error) {
 
 // who acts, for messages.
 func (f *FS) who() string {
-	if f.o.Kerberos != nil {
-		return f.o.Kerberos.Principal
+	if k := f.o.Kerberos; k != nil {
+		return cmp.Or(k.Principal, "of the ticket cache")
 	}
 	return f.o.User
 }
@@ -96,8 +99,10 @@ func (f *FS) connect() (*session, error) {
 	o.NamenodeDialFunc, o.DatanodeDialFunc = d.nameNode, d.dataNode
 	o.DataTransferProtection = f.o.Protection
 	if f.tickets != nil {
+		ctx, cancel := context.WithTimeout(context.Background(), d.connect+d.call)
+		defer cancel()
 		var err error
-		if o.KerberosClient, err = f.tickets.client(); err != nil {
+		if o.KerberosClient, err = f.tickets.Client(ctx); err != nil {
 			if f.worked.Load() { // a broken keytab is waited for: somebody is changing it
 				var classed *fault.Error
 				if errors.As(err, &classed) {
@@ -112,7 +117,7 @@ func (f *FS) connect() (*session, error) {
 	if err != nil {
 		d.hangUp()
 		if f.tickets != nil {
-			f.tickets.forget()
+			f.tickets.Forget()
 		}
 		return nil, err
 	}
@@ -149,7 +154,7 @@ func (f *FS) giveBack(s *session, broken bool) {
 	if broken && f.current == s {
 		f.current, s.old = nil, true
 		if f.tickets != nil {
-			f.tickets.forget()
+			f.tickets.Forget()
 		}
 	}
 	end := s.old && s.users == 0
@@ -309,7 +314,7 @@ func (f *FS) HangUp() {
 		s.users++
 	}
 	if f.tickets != nil {
-		f.tickets.forget()
+		f.tickets.Forget()
 	}
 	f.mu.Unlock()
 	if s != nil {

@@ -1,7 +1,6 @@
 package services
 
 import (
-	"encoding/xml"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -14,14 +13,34 @@ const (
 	HMS3 = "127.0.0.1:19084" // 3.1.3 on Derby
 )
 
+// Addresses of those with something special each, all 4.0.1.
+const (
+	HMSKrb      = "localhost:19085" // Kerberos: service hms-krb
+	HMSPassword = "127.0.0.1:19086" // user and password, SASL PLAIN: service hms-plain
+	HMSPostgres = "127.0.0.1:19087" // on PostgreSQL: service hms-pg
+)
+
+// Who may ask the metastore of HMSPassword.
+const (
+	HMSUser   = "announcer"
+	HMSSecret = "announcers-secret"
+)
+
 // metastore is one Hive Metastore.
 type metastore struct {
+	service    string
 	daemon     string
 	coordinate string
 	schemaTool string
 	port       int
 	postgres   bool
+	kerberos   bool
 	properties []string // name, value, name, value, …
+}
+
+// variant is a metastore 4.0.1 with something special.
+func variant(service string, port int) *metastore {
+	return &metastore{service: service, daemon: strings.ReplaceAll(service, "-", "") + "-4", coordinate: hive4, schemaTool: schemaTool4, port: port}
 }
 
 const (
@@ -37,8 +56,8 @@ func init() {
 		Name: "hms", About: "Hive Metastore 4.0.1 and 3.1.3 on Derby: " + HMS4 + ", " + HMS3, Default: true,
 		Up: func(h *Home) error {
 			for _, m := range []metastore{
-				{daemon: "hms-4", coordinate: hive4, schemaTool: schemaTool4, port: 19083},
-				{daemon: "hms-3", coordinate: hive3, schemaTool: schemaTool3, port: 19084},
+				{service: "hms", daemon: "hms-4", coordinate: hive4, schemaTool: schemaTool4, port: 19083},
+				{service: "hms", daemon: "hms-3", coordinate: hive3, schemaTool: schemaTool3, port: 19084},
 			} {
 				if err := m.up(h); err != nil {
 					return err
@@ -47,6 +66,37 @@ func init() {
 			return nil
 		},
 	})
+	register(Service{Name: "hms-krb", About: "Hive Metastore 4.0.1 with Kerberos: " + HMSKrb, Needs: []string{"krb5"}, Prefix: "hmskrb",
+		Up: func(h *Home) error { return hmsKerberos(h, "authentication").up(h) }})
+	password := variant("hms-plain", 19086)
+	password.properties = []string{"metastore.authentication", "CONFIG",
+		"metastore.authentication.config.username", HMSUser, "metastore.authentication.config.password", HMSSecret}
+	register(Service{Name: "hms-plain", About: "Hive Metastore 4.0.1 with user and password: " + HMSPassword, Prefix: "hmsplain", Up: password.up})
+	postgres := variant("hms-pg", 19087)
+	postgres.postgres = true
+	register(Service{Name: "hms-pg", About: "Hive Metastore 4.0.1 on PostgreSQL: " + HMSPostgres, Needs: []string{"postgres"}, Prefix: "hmspg", Up: postgres.up})
+}
+
+// hmsKerberos is the metastore with Kerberos; protection is its
+// hadoop.rpc.protection.
+func hmsKerberos(h *Home, protection string) *metastore {
+	m := variant("hms-krb", 19085)
+	m.kerberos = true
+	m.properties = []string{"metastore.sasl.enabled", "true", "hive.metastore.sasl.enabled", "true",
+		"metastore.kerberos.principal", "hive/localhost@" + KrbRealm, "hive.metastore.kerberos.principal", "hive/localhost@" + KrbRealm,
+		"metastore.kerberos.keytab.file", Keytab(h, "hive"), "hive.metastore.kerberos.keytab.file", Keytab(h, "hive"),
+		"hadoop.security.authentication", "kerberos", "hadoop.rpc.protection", protection}
+	return m
+}
+
+// ProtectHMS restarts the metastore with Kerberos with another protection of
+// its messages: authentication, integrity or privacy.
+func ProtectHMS(h *Home, protection string) error {
+	m := hmsKerberos(h, protection)
+	if err := h.Kill(m.daemon); err != nil {
+		return err
+	}
+	return m.up(h)
 }
 
 // up makes the schema of a metastore's database, when it is not there, and
@@ -63,7 +113,7 @@ func (m *metastore) up(h *Home) error {
 	if err != nil {
 		return err
 	}
-	dir, err := h.Data(filepath.Join("hms", m.daemon))
+	dir, err := h.Data(filepath.Join(m.service, m.daemon))
 	if err != nil {
 		return err
 	}
@@ -72,7 +122,11 @@ func (m *metastore) up(h *Home) error {
 	}
 	options := []string{"-Dderby.system.durability=test", "-Dderby.stream.error.file=" + filepath.Join(dir, "derby.log"),
 		"-Dlog4j.configurationFile=" + filepath.Join(dir, "log4j2.properties"), "-Dlog4j2.formatMsgNoLookups=true"}
-	options = append(options, hadoopUser...)
+	if m.kerberos {
+		options = append(options, "-Djava.security.krb5.conf="+Krb5Strict(h))
+	} else {
+		options = append(options, hadoopUser...)
+	}
 	java, err := Java(strings.Join([]string{dir, h.hadoopConf(), dist + "/lib/*", classPath}, ":"), "384m", options...)
 	if err != nil {
 		return err
@@ -122,7 +176,7 @@ func (m *metastore) configure(h *Home, dir string) error {
 		url, driver, user, password = "jdbc:postgresql://"+Postgres+"/"+m.database(), "org.postgresql.Driver", postgresUser, postgresPassword
 	}
 	warehouse := "file://" + filepath.Join(dir, "warehouse")
-	properties := []string{
+	site := []string{
 		"javax.jdo.option.ConnectionURL", url, "javax.jdo.option.ConnectionDriverName", driver,
 		"javax.jdo.option.ConnectionUserName", user, "javax.jdo.option.ConnectionPassword", password,
 		"metastore.thrift.port", fmt.Sprint(m.port), "metastore.thrift.bind.host", "127.0.0.1", "hive.metastore.thrift.bind.host", "127.0.0.1",
@@ -135,19 +189,15 @@ func (m *metastore) configure(h *Home, dir string) error {
 		"metastore.compactor.initiator.on", "false", "metastore.compactor.worker.threads", "0", "metastore.metrics.enabled", "false",
 		"metastore.execute.setugi", "false", "datanucleus.connectionPoolingType", "HikariCP", "datanucleus.connectionPool.maxPoolSize", "6",
 	}
-	properties = append(properties, m.properties...)
-	var site strings.Builder
-	site.WriteString("<configuration>\n")
-	for i := 0; i < len(properties); i += 2 {
-		site.WriteString("  <property><name>" + properties[i] + "</name><value>")
-		if err := xml.EscapeText(&site, []byte(properties[i+1])); err != nil {
+	site = append(site, m.properties...)
+	if err := os.WriteFile(filepath.Join(dir, "metastore-site.xml"), []byte(properties(site).xml()), 0o644); err != nil {
+		return err
+	}
+	if m.kerberos {
+		core := properties(m.properties).xml()
+		if err := os.WriteFile(filepath.Join(dir, "core-site.xml"), []byte(core), 0o644); err != nil {
 			return err
 		}
-		site.WriteString("</value></property>\n")
-	}
-	site.WriteString("</configuration>\n")
-	if err := os.WriteFile(filepath.Join(dir, "metastore-site.xml"), []byte(site.String()), 0o644); err != nil {
-		return err
 	}
 	return os.WriteFile(filepath.Join(dir, "log4j2.properties"), []byte(hmsLog4j), 0o644)
 }

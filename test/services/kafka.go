@@ -21,12 +21,14 @@ type Kafka struct {
 	Prefix  string
 	base    int // port 0 of broker 1; the next broker has ten more
 	brokers int
+	secure  bool // listeners with Kerberos, too
 }
 
 // The clusters.
 var (
 	KafkaSingle = Kafka{Service: "kafka", Prefix: "kafka", base: 19090, brokers: 1}
 	KafkaThree  = Kafka{Service: "kafka-3", Prefix: "kafka3", base: 19100, brokers: 3}
+	KafkaSecure = Kafka{Service: "kafka-krb", Prefix: "kafkakrb", base: 19140, brokers: 1, secure: true}
 )
 
 // User of the SASL listener, by PLAIN and by SCRAM.
@@ -42,13 +44,20 @@ const (
 	kafkaSASL       = 4
 	kafkaTLS        = 5
 	kafkaMutual     = 6
+	kafkaKrb        = 7
+	kafkaKrbTLS     = 8
 )
+
+// KafkaReauth is how often the listeners with Kerberos want to hear who one is.
+const KafkaReauth = 2 * time.Second
 
 func init() {
 	for _, c := range []Kafka{KafkaSingle, KafkaThree} {
 		register(Service{Name: c.Service, About: fmt.Sprintf("Apache Kafka 4.4.0, %d brokers, %s", c.brokers, strings.Join(c.Brokers(), ",")),
 			Default: true, Prefix: c.Prefix, Up: c.up})
 	}
+	register(Service{Name: KafkaSecure.Service, About: "Apache Kafka 4.4.0 with Kerberos, " + strings.Join(KafkaSecure.Kerberos(), ","), Needs: []string{"krb5"},
+		Prefix: KafkaSecure.Prefix, Up: KafkaSecure.up})
 }
 
 // variable is the environment variable that has other addresses.
@@ -71,6 +80,11 @@ func (c Kafka) Brokers() []string { return c.addresses("", kafkaPlain) }
 func (c Kafka) SASL() []string    { return c.addresses("_SASL", kafkaSASL) }
 func (c Kafka) TLS() []string     { return c.addresses("_TLS", kafkaTLS) }
 func (c Kafka) Mutual() []string  { return c.addresses("_MTLS", kafkaMutual) }
+
+// Kerberos are the addresses of a secure cluster that want a ticket, KerberosTLS
+// those that encrypt besides.
+func (c Kafka) Kerberos() []string    { return c.addresses("_KRB", kafkaKrb) }
+func (c Kafka) KerberosTLS() []string { return c.addresses("_KRB_TLS", kafkaKrbTLS) }
 
 // Daemon is the name of a broker, from 1.
 func (c Kafka) Daemon(broker int) string { return c.Prefix + "-" + strconv.Itoa(broker) }
@@ -144,13 +158,20 @@ func (c Kafka) start(h *Home, data, cp, id string, i int) error {
 			return err
 		}
 	}
-	argv, err := Java(cp, "320m")
+	var options []string
+	if c.secure {
+		options = append(options, "-Djava.security.krb5.conf="+Krb5Strict(h))
+	}
+	argv, err := Java(cp, "320m", options...)
 	if err != nil {
 		return err
 	}
 	d := Daemon{Name: c.Daemon(i + 1), Argv: append(argv, "kafka.Kafka", conf), Dir: dir}
 	if at := c.base + 10*i; c.brokers == 1 { // one of several opens its ports when most of them run
 		d.Ports = []int{at + kafkaPlain, at + kafkaSASL, at + kafkaTLS, at + kafkaMutual}
+		if c.secure {
+			d.Ports = append(d.Ports, at+kafkaKrb, at+kafkaKrbTLS)
+		}
 	}
 	return h.Start(d)
 }
@@ -163,6 +184,11 @@ func (c Kafka) properties(h *Home, dir string, i int) string {
 	at := c.base + 10*i
 	listeners := fmt.Sprintf("PLAINTEXT://localhost:%d,SASL_PLAINTEXT://localhost:%d,SSL://localhost:%d,MUTUAL://localhost:%d",
 		at+kafkaPlain, at+kafkaSASL, at+kafkaTLS, at+kafkaMutual)
+	protocols := "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT,SASL_PLAINTEXT:SASL_PLAINTEXT,SSL:SSL,MUTUAL:SSL"
+	if c.secure {
+		listeners += fmt.Sprintf(",KRB://localhost:%d,KRBTLS://localhost:%d", at+kafkaKrb, at+kafkaKrbTLS)
+		protocols += ",KRB:SASL_PLAINTEXT,KRBTLS:SASL_SSL"
+	}
 	replicas, inSync := c.brokers, max(1, c.brokers-1)
 	jaas := "org.apache.kafka.common.security."
 	tls := c.Certificates(h)
@@ -173,7 +199,7 @@ func (c Kafka) properties(h *Home, dir string, i int) string {
 		"controller.listener.names=CONTROLLER",
 		fmt.Sprintf("listeners=%s,CONTROLLER://localhost:%d", listeners, at+kafkaController),
 		"advertised.listeners=" + listeners,
-		"listener.security.protocol.map=CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT,SASL_PLAINTEXT:SASL_PLAINTEXT,SSL:SSL,MUTUAL:SSL",
+		"listener.security.protocol.map=" + protocols,
 		"inter.broker.listener.name=PLAINTEXT",
 		"log.dirs=" + filepath.Join(dir, "log"),
 		"sasl.enabled.mechanisms=SCRAM-SHA-256,SCRAM-SHA-512,PLAIN",
@@ -193,6 +219,15 @@ func (c Kafka) properties(h *Home, dir string, i int) string {
 		// Compaction and retention that a test can wait for.
 		"log.cleaner.backoff.ms=500", "log.cleaner.dedupe.buffer.size=4194304", "log.retention.check.interval.ms=500", "log.initial.task.delay.ms=500",
 		"num.network.threads=2", "num.io.threads=4", "message.max.bytes=33554432", "replica.fetch.max.bytes=33554432",
+	}
+	if c.secure {
+		lines = append(lines, "sasl.kerberos.service.name=kafka")
+		for _, listener := range []string{"krb", "krbtls"} {
+			name := "listener.name." + listener + "."
+			lines = append(lines, name+"sasl.enabled.mechanisms=GSSAPI", name+"gssapi.connections.max.reauth.ms="+strconv.FormatInt(KafkaReauth.Milliseconds(), 10),
+				name+"gssapi.sasl.jaas.config=com.sun.security.auth.module.Krb5LoginModule required useKeyTab=true storeKey=true keyTab=\""+
+					Keytab(h, "kafka")+"\" principal=\"kafka/localhost@"+KrbRealm+"\";")
+		}
 	}
 	return strings.Join(lines, "\n") + "\n"
 }

@@ -4,7 +4,7 @@ PYTHON  ?= python3
 VENV    := .venv
 export CGO_ENABLED = 0
 
-.PHONY: help build demo test race lint services-up services-down integration whole guard bench-ingest bench-compaction bench-partitions bench-growth bench-peers fuzz clean
+.PHONY: help build demo test race lint services-up services-down integration whole guard bench-ingest bench-kafka bench-compaction bench-partitions bench-growth bench-peers fuzz clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 20
@@ -66,8 +66,11 @@ whole: ## Kafka to HDFS and Hive Metastore: 5 M rows, ten kills, outages of a mi
 guard: ## what the hot paths cost, without a clock, beside benchmarks/guard.json
 	$(GO) run ./benchmarks/guard
 
-bench-ingest: build $(VENV)/ready ## the ingest path, whole and by stage, beside DuckDB
+bench-ingest: build $(VENV)/ready ## the ingest path, whole and by stage, beside DuckDB; Kafka beside files
 	$(VENV)/bin/python benchmarks/ingest.py
+
+bench-kafka: build $(VENV)/ready ## the part of bench-ingest that reads from Kafka
+	$(VENV)/bin/python benchmarks/ingest.py --only Kafka --no-stages --no-readers --out benchmarks/results/kafka.json
 
 bench-compaction: build $(VENV)/ready ## few files of many, beside a plain copy, parquet-go and DuckDB (ARGS=-short)
 	$(GO) run ./benchmarks/compaction $(ARGS)

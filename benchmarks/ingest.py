@@ -3,19 +3,22 @@ DuckDB's COPY ... PARTITION_BY on the same files. Run by `make bench-ingest`.
 
 Inputs: NDJSON files, CSV files, thousands of small NDJSON files, and Arrow
 batches in memory that a Go program hands over (benchmarks/library); with a
-checkpoint every 10 s and every second, compaction on, zstd. Each run is a child
+checkpoint every 10 s and every second, compaction on, zstd. The same NDJSON
+records are also read from topics of Kafka, as JSON and as Avro, compressed or not
+(benchmarks/kafka starts a broker when none is there). Each run is a child
 process; CPU seconds (user and system), wall clock and peak memory are what the
 kernel says of it. The systems take turns, round by round; medians are printed.
 What each table holds is counted. DuckDB has no checkpoints and nothing to
 recover: it shows what the bytes cost.
 
     ingest.py [--rows N] [--files N] [--small N] [--days N] [--rounds N] [--threads N]
-              [--only TEXT] [--no-stages] [--no-readers] [--check]
+              [--only TEXT] [--no-kafka] [--no-stages] [--no-readers] [--check]
 
 --check ends with exit code 1 when a target is missed.
 """
 
 import argparse
+import contextlib
 import glob
 import json
 import os
@@ -38,7 +41,7 @@ CONFIG = """\
 pipeline: bench
 state_dir: {work}/state
 source:
-  files: {{paths: ["{data}/*.{ext}"]}}
+  {source}
   format: {format}
   readers: {threads}
 table:
@@ -103,17 +106,27 @@ class Bench:
         self.args = args
         self.work = os.path.join(CACHE, f"work-{os.getpid()}")  # two at once do not mix
 
-    def config(self, data, interval, threads):
-        ext = "csv" if data.endswith("csv") else "ndjson"
+    def write(self, source, format, interval, threads):
         name = os.path.join(self.work, "bench.yaml")
         with open(name, "w") as f:
-            f.write(CONFIG.format(work=self.work, data=data, ext=ext, format="csv" if ext == "csv" else "json",
-                                  threads=threads, interval=interval))
+            f.write(CONFIG.format(work=self.work, source=source, format=format, threads=threads, interval=interval))
         return name
 
-    def hivesink(self, data, interval):
-        run, _ = measured([f"{BIN}/hivesink", "run", "-c", self.config(data, interval, self.args.threads), "--json"])
+    def config(self, data, interval, threads):
+        ext = "csv" if data.endswith("csv") else "ndjson"
+        return self.write(f'files: {{paths: ["{data}/*.{ext}"]}}', "csv" if ext == "csv" else "json", interval, threads)
+
+    def run(self, config):
+        run, _ = measured([f"{BIN}/hivesink", "run", "-c", config, "--json"])
         return run | contents(f"{self.work}/clicks")
+
+    def hivesink(self, data, interval):
+        return self.run(self.config(data, interval, self.args.threads))
+
+    def topic(self, kafka, topic):
+        source = (f"kafka: {{brokers: {json.dumps(kafka['brokers'])}, topics: [{topic['topic']}], until: end,"
+                  f" schema_registry: {{url: \"{kafka['registry']}\"}}}}")
+        return self.run(self.write(source, topic["format"], "10s", self.args.threads))
 
     def arrow(self, data, interval):
         _, printed = measured([f"{BIN}/bench-library", self.config(data, interval, self.args.threads)])
@@ -148,6 +161,25 @@ class Bench:
         return runs
 
 
+class Topics:
+    """Topics with the records of NDJSON files, there for as long as it is entered."""
+
+    def __init__(self, data):
+        self.data = data
+
+    def __enter__(self):
+        self.child = subprocess.Popen([f"{BIN}/bench-kafka", self.data], cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        line = self.child.stdout.readline()
+        if not line:
+            sys.exit(f"bench-kafka: exit code {self.child.wait()}")
+        return json.loads(line)
+
+    def __exit__(self, *_):
+        self.child.stdin.close()  # it removes the topics, and stops what it has started
+        if self.child.wait() != 0:
+            sys.exit(f"bench-kafka: exit code {self.child.returncode}")
+
+
 def median(runs):
     return {key: statistics.median(r[key] for r in runs) for key in runs[0]}
 
@@ -167,7 +199,10 @@ def stages(json_data, csv_data):
     return json.loads(out.stdout)
 
 
-def systems(bench, inputs):
+FILES = "NDJSON, checkpoint 10s"  # what topics are compared with
+
+
+def systems(bench, inputs, kafka):
     """Name -> (input, what to run). DuckDB's is the base of its input."""
     table = {}
     for name, data in inputs.items():
@@ -176,7 +211,12 @@ def systems(bench, inputs):
         table[f"{name}, DuckDB"] = (name, lambda d=data: bench.duck(d))
     for interval in ("10s", "1s"):
         table[f"Arrow, checkpoint {interval}"] = ("NDJSON", lambda i=interval: bench.arrow(inputs["NDJSON"], i))
-    return {k: v for k, v in table.items() if any(text in k for text in bench.args.only.split(","))}
+    for t in kafka["topics"] if kafka else []:
+        table[f"Kafka, {t['format']}, {t['codec']}"] = ("NDJSON", lambda t=t: bench.topic(kafka, t))
+    chosen = {k for k in table if any(text in k for text in bench.args.only.split(","))}
+    if any(k.startswith("Kafka") for k in chosen):
+        chosen.add(FILES)
+    return {k: v for k, v in table.items() if k in chosen}
 
 
 def report(table, runs, rows, sizes):
@@ -195,8 +235,12 @@ def report(table, runs, rows, sizes):
         base = runs.get(f"{source}, DuckDB")
         if base:
             m["of_duckdb"] = statistics.median(b["cpu_seconds"] / r["cpu_seconds"] for b, r in zip(base, all_runs))
+        shown = f"({m.get('of_duckdb', 0):.2f})"
+        if name.startswith("Kafka"):
+            m["of_files"] = statistics.median(b["cpu_seconds"] / r["cpu_seconds"] for b, r in zip(runs[FILES], all_runs))
+            shown = f"({m['of_files']:.2f} of files)"
         result[name] = m
-        print(f"  {name:32} {m['rows_per_cpu_second'] / 1e6:5.2f} M rows/CPU s ({m.get('of_duckdb', 0):.2f})"
+        print(f"  {name:32} {m['rows_per_cpu_second'] / 1e6:5.2f} M rows/CPU s {shown}"
               f" {m['mb_per_cpu_second']:4.0f} MB/CPU s {m['seconds']:6.1f} s {m['mb_per_second']:4.0f} MB/s"
               f" {m['peak_rss_mb']:4.0f} MB RSS  {m['files']:.0f} files, {m['bytes'] / 1e6:.0f} MB")
     return result
@@ -212,20 +256,22 @@ def main():
     p.add_argument("--threads", type=int, default=2)
     p.add_argument("--only", default="", help="only systems whose name has one of these texts, by commas")
     p.add_argument("--out", default=os.path.join(HERE, "results", "ingest.json"))
+    p.add_argument("--no-kafka", action="store_true")
     p.add_argument("--no-stages", action="store_true")
     p.add_argument("--no-readers", action="store_true")
     p.add_argument("--check", action="store_true")
     args = p.parse_args()
 
-    for name in ("library", "profile"):
+    for name in ("library", "profile", "kafka"):
         subprocess.run(["go", "build", "-o", f"{BIN}/bench-{name}", f"./benchmarks/{name}"], cwd=ROOT, check=True)
     inputs = {"NDJSON": prepare(args.rows, args.files, args.days, "ndjson"),
               "CSV": prepare(args.rows, args.files, args.days, "csv"),
               "small files": prepare(args.rows, args.small, args.days, "ndjson")}
     sizes = {name: sum(os.path.getsize(f) for f in glob.glob(f"{d}/*")) for name, d in inputs.items()}
     bench = Bench(args)
-    table = systems(bench, inputs)
-    runs = bench.rounds({name: run for name, (_, run) in table.items()})
+    with contextlib.nullcontext() if args.no_kafka else Topics(inputs["NDJSON"]) as kafka:
+        table = systems(bench, inputs, kafka)
+        runs = bench.rounds({name: run for name, (_, run) in table.items()})
     load = os.getloadavg()[0]
     print(f"{args.rows} rows; NDJSON {sizes['NDJSON'] / 1e6:.0f} MB and CSV {sizes['CSV'] / 1e6:.0f} MB in {args.files} files, small:"
           f" NDJSON in {args.small}; {args.threads} threads; medians of {args.rounds}; load {load:.1f} at the end")

@@ -29,6 +29,10 @@ def figures(r):
         ("CSV, 10 s: peak RSS, MB", get("CSV, checkpoint 10s", "peak_rss_mb"), "<=", 500),
         ("small files, 10 s: peak RSS, MB", get(small, "peak_rss_mb"), "<=", 500),
     ]
+    for name, system in s.items():
+        if name.startswith("Kafka"):
+            rows.append((f"{name}: rows per CPU second, of the files'", system["of_files"], ">=", 0.7))
+            rows.append((f"{name}: peak RSS, MB", system["peak_rss_mb"], "<=", 1074))  # limits.memory, by default 1 GB
     return [row for row in rows if row[1] is not None]
 
 

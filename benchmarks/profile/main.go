@@ -12,6 +12,7 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -25,6 +26,7 @@ import (
 	"github.com/hivesink/hivesink/config"
 	"github.com/hivesink/hivesink/pipeline"
 	"github.com/hivesink/hivesink/source"
+	"github.com/hivesink/hivesink/source/kafka"
 )
 
 func main() {
@@ -73,10 +75,11 @@ func run(dir string, traced, memory bool, name string, sets []string) error {
 	if err != nil {
 		return err
 	}
-	src, err := source.NewFiles(cfg.Source.Files.Paths, so)
+	read, done, err := open(cfg, so)
 	if err != nil {
 		return err
 	}
+	defer done()
 	stop, err := record(dir, traced)
 	if err != nil {
 		return err
@@ -89,7 +92,7 @@ func run(dir string, traced, memory bool, name string, sets []string) error {
 		return err
 	}
 	lastRow := watchRows(p, started)
-	if err := p.Run(ctx, src); err != nil {
+	if err := read(ctx, p); err != nil {
 		return err
 	}
 	if err := p.Release(); err != nil {
@@ -102,6 +105,20 @@ func run(dir string, traced, memory bool, name string, sets []string) error {
 	f.LargestHeapMB = float64(largest()) / 1e6
 	f.fill()
 	return json.NewEncoder(os.Stdout).Encode(f)
+}
+
+// open opens the files or topics of a configuration.
+func open(cfg *config.Config, o source.Options) (read func(context.Context, *pipeline.Pipeline) error, done func() error, err error) {
+	if cfg.Source.Kafka == nil {
+		src, err := source.NewFiles(cfg.Source.Files.Paths, o)
+		return func(ctx context.Context, p *pipeline.Pipeline) error { return p.Run(ctx, src) }, func() error { return nil }, err
+	}
+	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
+	src, err := kafka.New(kafka.Options{Options: o, Config: cfg.Source.Kafka, Memory: int64(cfg.Limits.Memory) / 8, Readers: cfg.Source.Readers, Log: log})
+	if err != nil {
+		return nil, nil, err
+	}
+	return func(ctx context.Context, p *pipeline.Pipeline) error { return p.RunLive(ctx, src) }, src.Close, nil
 }
 
 // record starts the profiles of the run; stop writes them.

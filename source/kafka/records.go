@@ -214,7 +214,19 @@ func field(b []byte, whole bool) (value []byte, null bool, rest []byte, ok bool)
 }
 
 // varint reads a zigzag number; n <= 0 says that it is not whole or too long.
+// Nearly all of them have one or two bytes: small enough to be inlined.
 func varint(b []byte) (v int64, n int) {
+	if len(b) > 0 && b[0] < 0x80 {
+		return int64(b[0]>>1) ^ -int64(b[0]&1), 1
+	}
+	return longVarint(b)
+}
+
+func longVarint(b []byte) (v int64, n int) {
+	if len(b) > 1 && b[1] < 0x80 {
+		u := uint64(b[0]&0x7f) | uint64(b[1])<<7
+		return int64(u>>1) ^ -int64(u&1), 2
+	}
 	var u uint64
 	for i, c := range b {
 		if i == 10 {

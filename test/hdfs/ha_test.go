@@ -9,6 +9,7 @@ import (
 
 	"github.com/hivesink/hivesink/storage"
 	"github.com/hivesink/hivesink/storage/hdfsfs"
+	"github.com/hivesink/hivesink/test/engines"
 	"github.com/hivesink/hivesink/test/mainjob"
 	"github.com/hivesink/hivesink/test/services"
 )
@@ -64,7 +65,8 @@ func testFailoverOfTheJob(t *testing.T) {
 	fs := pair(t, hdfsfs.Options{})
 	root := path.Join(scratch(t, fs), "table")
 	p := mainjob.Place{FS: fs, Root: root, Location: "hdfs://pair" + root, Config: "hdfs: {call_timeout: 5s}",
-		Env: []string{"HADOOP_CONF_DIR=" + c.ConfDir(h)}}
+		Env:     []string{"HADOOP_CONF_DIR=" + c.ConfDir(h)},
+		Readers: &engines.Table{WebHDFS: services.HDFSPairHTTP, Hadoop: c.Client()}}
 	mainjob.Outage(t, p, 100_000, 12_000,
 		func() error { return h.Kill(c.Daemon("nn1")) }, func() error { return c.Active(h, "nn2") })
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/hivesink/hivesink/storage/hdfsfs"
+	"github.com/hivesink/hivesink/test/engines"
 	"github.com/hivesink/hivesink/test/mainjob"
 	"github.com/hivesink/hivesink/test/services"
 )
@@ -16,7 +17,8 @@ func jobPlace(t *testing.T) mainjob.Place {
 	t.Helper()
 	fs := open(t, hdfsfs.Options{})
 	root := path.Join(scratch(t, fs), "table")
-	return mainjob.Place{FS: fs, Root: root, Location: "hdfs://" + nameNode() + root, Config: "hdfs: {call_timeout: 5s}"}
+	return mainjob.Place{FS: fs, Root: root, Location: "hdfs://" + nameNode() + root, Config: "hdfs: {call_timeout: 5s}",
+		Readers: &engines.Table{WebHDFS: services.Address("HIVESINK_WEBHDFS", services.HDFSNameNodeHTTP)}}
 }
 
 // TestKills: the state directory kept, lost and old.

@@ -10,12 +10,14 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/parquet-go/parquet-go"
 
 	"github.com/hivesink/hivesink/layout"
 	"github.com/hivesink/hivesink/ledger"
 	"github.com/hivesink/hivesink/storage"
+	"github.com/hivesink/hivesink/test/engines"
 )
 
 // Place is where the table of a job lies.
@@ -25,6 +27,11 @@ type Place struct {
 	Location string // of the table, as table.location names it
 	Config   string // further sections of the configuration
 	Env      []string
+	// Readers is how the engines of test/engines come to the table; Spark by the
+	// metastore, which knows it as CallsIt, "" being Location. nil: no engine
+	// can, so PyArrow and DuckDB read a copy, and no metastore is told.
+	Readers *engines.Table
+	CallsIt string
 }
 
 // job is one table with its configuration, in a local directory of its own.
@@ -33,6 +40,7 @@ type job struct {
 	t      testing.TB
 	dir    string
 	config string
+	table  string // its name in the metastore: nobody had it before
 }
 
 // yaml is the job: datagen rows in some partitions, small targets, so that
@@ -45,7 +53,8 @@ source:
   readers: 2
   event_time: {column: ts}
 table:
-  name: mainjob
+  database: mainjob
+  name: %s
   location: %s
   columns: [id bigint, ts timestamp, name string, amount double]
   partitioned_by: [{dt: date(ts)}]
@@ -53,13 +62,18 @@ checkpoint: {interval: 200ms}
 compaction: {file_size: 64KB, max_delay: 1s}
 commit: {trigger: partition-time, delay: 1h}
 %s
+%s
 `
 
 func newJob(t testing.TB, p Place, rows, rate int) *job {
 	t.Helper()
-	j := &job{Place: p, t: t, dir: t.TempDir()}
+	j := &job{Place: p, t: t, dir: t.TempDir(), table: fmt.Sprintf("job_%d_%d", os.Getpid(), time.Now().UnixNano())}
 	j.config = filepath.Join(j.dir, "sink.yaml")
-	text := fmt.Sprintf(yaml, j.dir, rows, rate, p.Location, p.Config)
+	announce := ""
+	if p.Readers != nil {
+		announce = engines.Announce(p.CallsIt)
+	}
+	text := fmt.Sprintf(yaml, j.dir, rows, rate, j.table, p.Location, announce, p.Config)
 	if err := os.WriteFile(j.config, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -215,6 +229,7 @@ func (j *job) finished(rows int) {
 			j.t.Fatal(err)
 		}
 	}
+	j.readByAll(rows)
 	err = storage.Walk(j.FS, path.Join(j.Root, layout.MetaDir), func(name string, _ storage.Info) error {
 		if ext := path.Ext(name); ext == ".part" || ext == ".bundle" || ext == ".target" {
 			return fmt.Errorf("%s is left", name)
@@ -224,4 +239,60 @@ func (j *job) finished(rows int) {
 	if err != nil {
 		j.t.Fatal(err)
 	}
+}
+
+// readByAll: Spark through the metastore, DuckDB and PyArrow see in the table
+// what they see in one that was written undisturbed on the local disk.
+func (j *job) readByAll(rows int) {
+	j.t.Helper()
+	var table engines.Table
+	if j.Readers != nil {
+		table = *j.Readers
+		table.Location, table.Name = j.Location, "mainjob."+j.table
+	} else {
+		table.Location = j.copied()
+	}
+	got := engines.Agree(j.t, table)
+	want := engines.Agree(j.t, engines.Table{Location: j.undisturbed(rows)})
+	if got.Rows != rows || got.Digest != want.Digest {
+		j.t.Fatalf("the engines see %d rows, %d in a table that was written undisturbed, %d were generated; the digests are %s and %s",
+			got.Rows, want.Rows, rows, got.Digest, want.Digest)
+	}
+}
+
+// undisturbed is a local table of the same rows.
+func (j *job) undisturbed(rows int) string {
+	j.t.Helper()
+	dir := filepath.Join(j.dir, "undisturbed")
+	config := filepath.Join(j.dir, "undisturbed.yaml")
+	text := fmt.Sprintf(yaml, dir, rows, 0, j.table, filepath.Join(dir, "table"), "", "")
+	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
+		j.t.Fatal(err)
+	}
+	Want(j.t, 0, nil, "run", "-c", config, "--json")
+	return filepath.Join(dir, "table")
+}
+
+// copied is a local copy of what a reader sees of the table.
+func (j *job) copied() string {
+	j.t.Helper()
+	names, err := files(j.FS, j.Root)
+	if err != nil {
+		j.t.Fatal(err)
+	}
+	dir := filepath.Join(j.dir, "copy")
+	for _, name := range names {
+		data, err := j.FS.ReadFile(name)
+		if err != nil {
+			j.t.Fatal(err)
+		}
+		to := filepath.Join(dir, strings.TrimPrefix(name, j.Root))
+		if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
+			j.t.Fatal(err)
+		}
+		if err := os.WriteFile(to, data, 0o644); err != nil {
+			j.t.Fatal(err)
+		}
+	}
+	return dir
 }

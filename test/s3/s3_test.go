@@ -19,6 +19,7 @@ import (
 
 	"github.com/hivesink/hivesink/storage"
 	"github.com/hivesink/hivesink/storage/s3fs"
+	"github.com/hivesink/hivesink/test/engines"
 	"github.com/hivesink/hivesink/test/mainjob"
 	"github.com/hivesink/hivesink/test/services"
 )
@@ -79,9 +80,15 @@ func settings(url, more string) string {
 // go by way of another address.
 func jobPlace(t *testing.T, direct, job string) mainjob.Place {
 	t.Helper()
-	fs := open(t, s3fs.Options{Endpoint: direct})
+	bucket := services.S3Bucket
+	if direct == services.MinIOURL() {
+		bucket = services.MinIOBucket // by which a metastore tells the stores apart
+	}
+	fs := open(t, s3fs.Options{Endpoint: direct, Bucket: bucket})
 	root := path.Join(scratch(t, fs), "table")
-	return mainjob.Place{FS: fs, Root: root, Location: "s3://" + services.S3Bucket + root, Config: settings(job, ""), Env: env}
+	return mainjob.Place{FS: fs, Root: root, Location: "s3://" + bucket + root, Config: settings(job, ""), Env: env,
+		CallsIt: "s3a://" + bucket + root,
+		Readers: &engines.Table{S3: &engines.S3{Endpoint: direct, AccessKey: services.S3AccessKey, SecretKey: services.S3SecretKey}}}
 }
 
 // wantNoUploads: whatever was killed or fenced, no upload is left open. Only

@@ -16,9 +16,11 @@ import (
 // Addresses of the HDFS clusters. Each mode has ports of its own, so that the
 // clusters may run beside one another.
 const (
-	HDFSNameNode    = "localhost:18020"                 // service hdfs
-	HDFSNameNodesHA = "localhost:18120,localhost:18121" // service hdfs-ha
-	HDFSNameNodeKrb = "localhost:18220"                 // service hdfs-krb
+	HDFSNameNode     = "localhost:18020"                 // service hdfs
+	HDFSNameNodeHTTP = "localhost:18070"                 // its WebHDFS
+	HDFSNameNodesHA  = "localhost:18120,localhost:18121" // service hdfs-ha
+	HDFSPairHTTP     = "localhost:18170,localhost:18171" // their WebHDFS
+	HDFSNameNodeKrb  = "localhost:18220"                 // service hdfs-krb
 )
 
 // HDFS is one cluster: its daemons are named Prefix-nn1, Prefix-dn1 and so on.
@@ -380,16 +382,12 @@ func (c HDFS) site(h *Home) properties {
 		"dfs.datanode.hostname", "localhost",
 	}
 	if c.ha {
-		p = append(p, "dfs.nameservices", "pair", "dfs.ha.namenodes.pair", "nn1,nn2")
+		p = append(p, c.names()...)
 		var journals []string
-		for _, nn := range c.roles("nn") {
-			p = append(p, "dfs.namenode.rpc-address.pair."+nn, c.addr(nn, "rpc"), "dfs.namenode.http-address.pair."+nn, c.addr(nn, "http"))
-		}
 		for _, jn := range c.roles("jn") {
 			journals = append(journals, c.addr(jn, "rpc"))
 		}
 		p = append(p, "dfs.namenode.shared.edits.dir", "qjournal://"+strings.Join(journals, ";")+"/pair",
-			"dfs.client.failover.proxy.provider.pair", "org.apache.hadoop.hdfs.server.namenode.ha.ConfiguredFailoverProxyProvider",
 			"dfs.ha.fencing.methods", "shell(/bin/true)", "dfs.ha.tail-edits.period", "1s",
 			"dfs.ha.automatic-failover.enabled", "false", "dfs.ha.nn.not-become-active-in-safemode", "false")
 	} else {
@@ -409,6 +407,25 @@ func (c HDFS) site(h *Home) properties {
 			"ignore.secure.ports.for.testing", "true")
 	}
 	return p
+}
+
+// names says to a client what hdfs://pair is.
+func (c HDFS) names() properties {
+	p := properties{"dfs.nameservices", "pair", "dfs.ha.namenodes.pair", "nn1,nn2",
+		"dfs.client.failover.proxy.provider.pair", "org.apache.hadoop.hdfs.server.namenode.ha.ConfiguredFailoverProxyProvider"}
+	for _, nn := range c.roles("nn") {
+		p = append(p, "dfs.namenode.rpc-address.pair."+nn, c.addr(nn, "rpc"), "dfs.namenode.http-address.pair."+nn, c.addr(nn, "http"))
+	}
+	return p
+}
+
+// Client is what a Hadoop client that is not given ConfDir has to know of a pair.
+func (c HDFS) Client() map[string]string {
+	out := make(map[string]string)
+	for p := c.names(); len(p) > 0; p = p[2:] {
+		out[p[0]] = p[1]
+	}
+	return out
 }
 
 // own is what one daemon has for itself.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -168,6 +169,13 @@ func (m *metastore) schema(h *Home, dir string, java, env []string) error {
 	return os.WriteFile(done, nil, 0o644)
 }
 
+// s3aProperties let a metastore look at locations in the stores' buckets.
+var s3aProperties = []string{
+	"fs.s3a.access.key", S3AccessKey, "fs.s3a.secret.key", S3SecretKey, "fs.s3a.path.style.access", "true",
+	"fs.s3a.endpoint.region", "us-east-1", "fs.s3a.connection.ssl.enabled", "false",
+	"fs.s3a.endpoint", local(versityPort), "fs.s3a.bucket." + MinIOBucket + ".endpoint", local(minioPort),
+}
+
 func (m *metastore) database() string { return strings.ReplaceAll(m.daemon, "-", "_") }
 
 func (m *metastore) configure(h *Home, dir string) error {
@@ -189,7 +197,7 @@ func (m *metastore) configure(h *Home, dir string) error {
 		"metastore.compactor.initiator.on", "false", "metastore.compactor.worker.threads", "0", "metastore.metrics.enabled", "false",
 		"metastore.execute.setugi", "false", "datanucleus.connectionPoolingType", "HikariCP", "datanucleus.connectionPool.maxPoolSize", "6",
 	}
-	site = append(site, m.properties...)
+	site = slices.Concat(site, s3aProperties, HDFSPair.names(), m.properties)
 	if err := os.WriteFile(filepath.Join(dir, "metastore-site.xml"), []byte(properties(site).xml()), 0o644); err != nil {
 		return err
 	}

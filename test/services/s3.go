@@ -19,8 +19,10 @@ const (
 	minioPort        = 17080
 	minioConsolePort = 17081
 
-	// S3Bucket is there in both.
-	S3Bucket = "hivesink"
+	// S3Bucket is there in both. MinIOBucket is MinIO's alone, so that a client
+	// of both, like a metastore, can tell by the bucket where an object lies.
+	S3Bucket    = "hivesink"
+	MinIOBucket = "hivesink-minio"
 	// S3AccessKey and S3SecretKey are those of both.
 	S3AccessKey = "hivesink"
 	S3SecretKey = "hivesink-planted-secret"
@@ -61,7 +63,7 @@ func upVersity(h *Home) error {
 	if err != nil {
 		return err
 	}
-	return makeBucket(VersityURL())
+	return makeBucket(VersityURL(), S3Bucket)
 }
 
 func upMinIO(h *Home) error {
@@ -80,16 +82,19 @@ func upMinIO(h *Home) error {
 	if err != nil {
 		return err
 	}
-	return makeBucket(MinIOURL())
+	if err := makeBucket(MinIOURL(), S3Bucket); err != nil {
+		return err
+	}
+	return makeBucket(MinIOURL(), MinIOBucket)
 }
 
-// makeBucket makes S3Bucket. A port that accepts may belong to a store that is
+// makeBucket makes a bucket. A port that accepts may belong to a store that is
 // not ready yet.
-func makeBucket(url string) error {
+func makeBucket(url, bucket string) error {
 	return Until(patience, func() error {
 		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 		defer cancel()
-		req, err := http.NewRequestWithContext(ctx, http.MethodPut, url+"/"+S3Bucket, bytes.NewReader(nil))
+		req, err := http.NewRequestWithContext(ctx, http.MethodPut, url+"/"+bucket, bytes.NewReader(nil))
 		if err != nil {
 			return err
 		}
@@ -100,7 +105,7 @@ func makeBucket(url string) error {
 		}
 		defer res.Body.Close()
 		if res.StatusCode != http.StatusOK && res.StatusCode != http.StatusConflict { // 409: it is there
-			return fmt.Errorf("make bucket %s at %s: %s", S3Bucket, url, res.Status)
+			return fmt.Errorf("make bucket %s at %s: %s", bucket, url, res.Status)
 		}
 		return nil
 	})

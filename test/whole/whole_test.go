@@ -25,6 +25,7 @@ import (
 	"github.com/hivesink/hivesink/ledger"
 	"github.com/hivesink/hivesink/storage"
 	"github.com/hivesink/hivesink/storage/hdfsfs"
+	"github.com/hivesink/hivesink/test/engines"
 	"github.com/hivesink/hivesink/test/mainjob"
 	"github.com/hivesink/hivesink/test/services"
 )
@@ -61,7 +62,10 @@ type world struct {
 	root   string
 	table  string
 	config string
-	run    *mainjob.Process // the one at work
+
+	nameNode string
+
+	run *mainjob.Process // the one at work
 }
 
 func newWorld(t *testing.T) *world {
@@ -86,7 +90,7 @@ func newWorld(t *testing.T) *world {
 			t.Errorf("clean up: %v", err)
 		}
 	})
-	w.fs, w.root = fs, path.Join(dir, "table")
+	w.fs, w.root, w.nameNode = fs, path.Join(dir, "table"), name
 	local := t.TempDir()
 	w.config = filepath.Join(local, "sink.yaml")
 	text := fmt.Sprintf(config, local, strings.Join(services.KafkaThree.Brokers(), ", "), w.table, name, w.root,
@@ -193,7 +197,19 @@ func TestTheWholeWay(t *testing.T) {
 	}
 	t.Logf("%d rows committed, %d aborted, %d partitions announced, %d log records", rows, p.aborted.Load(), announced, w.records())
 	w.spark(rows)
+	if rows > allRows {
+		return
+	}
+	found := engines.Agree(t, engines.Table{Location: "hdfs://" + w.nameNode + w.root, Name: "whole." + w.table,
+		WebHDFS: services.Address("HIVESINK_WEBHDFS", services.HDFSNameNodeHTTP)})
+	if found.Rows != rows {
+		t.Fatalf("the engines see %d rows, %d were committed", found.Rows, rows)
+	}
 }
+
+// allRows is how many rows are few enough to be compared one by one; of more,
+// Spark's sums are.
+const allRows = 500_000
 
 // away takes a daemon down for a while; the run goes on, meanwhile too.
 func (w *world) away(daemon string, outage time.Duration, meanwhile func()) {

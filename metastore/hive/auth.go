@@ -51,6 +51,12 @@ func (o *Options) negotiate(ctx context.Context, conn net.Conn, address string) 
 	return nil, &authError{fault.New(fault.Config, "use PLAIN or GSSAPI, or no sasl", "metastore.sasl.mechanism: %s is not known", o.Auth.Mechanism)}
 }
 
+// hints for those who are not let in.
+var hints = map[string]string{
+	Plain:  "check metastore.sasl.username and password, and whether the server asks for Kerberos (GSSAPI) instead",
+	GSSAPI: "is metastore.sasl.kerberos.service the server's principal, and does the server ask for Kerberos?",
+}
+
 // refused words an authentication that failed. A server that does not speak
 // SASL closes the connection, or waits for the rest of what it takes for a
 // message.
@@ -58,7 +64,7 @@ func refused(err error, address, mechanism string) error {
 	var no *saslRefusal
 	switch {
 	case errors.As(err, &no):
-		return &authError{fault.Wrap(fault.Config, "are they right, and does the server know them?", fmt.Errorf("metastore.sasl: %s refuses %s: %w", address, mechanism, err))}
+		return &authError{fault.Wrap(fault.Config, hints[mechanism], fmt.Errorf("metastore.sasl: %s refuses %s: %w", address, mechanism, err))}
 	case errors.Is(err, io.EOF) || timedOut(err):
 		return &authError{fault.Wrap(fault.Config, "does the metastore want SASL? without it leave out metastore.sasl", fmt.Errorf("metastore.sasl: %s does not answer %s: %w", address, mechanism, err))}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"sync"
 	"time"
@@ -56,7 +57,11 @@ func (c *client) call(ctx context.Context, what string, f func(context.Context, 
 		if cause := context.Cause(ctx); cause != nil {
 			err = cause
 		}
-		return fault.Wrap(fault.Retry, "", fmt.Errorf("metastore.uri: %s: %s: %w", conn.address, what, c.limit(err)))
+		hint := ""
+		if !conn.used && c.o.Auth.Mechanism == "" && (errors.Is(err, io.EOF) || timedOut(err)) {
+			hint = "its first call already: if the metastore asks for authentication, set metastore.sasl"
+		}
+		return fault.Wrap(fault.Retry, hint, fmt.Errorf("metastore.uri: %s: %s: %w", conn.address, what, c.limit(err)))
 	}
 }
 

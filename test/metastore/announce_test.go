@@ -49,7 +49,7 @@ func want(t *testing.T, c *hive.Catalog, a ledger.Announcement) {
 // TestRace: MS-01, R13, R14. Several jobs announce the same new partitions at
 // once: all succeed, each partition is there once.
 func TestRace(t *testing.T) {
-	each(t, func(t *testing.T, s server) {
+	eachDatabase(t, func(t *testing.T, s server) {
 		w := newWarehouse(t, s)
 		o := w.options(t, "t", columns(t, "id bigint"), columns(t, "dt string"))
 		must(t, open(t, o).Check(t.Context()))
@@ -82,7 +82,7 @@ func TestRace(t *testing.T) {
 // error with both locations, and the others are announced (HM4). The same one
 // twice in a request is none.
 func TestOtherLocation(t *testing.T) {
-	each(t, func(t *testing.T, s server) {
+	eachDatabase(t, func(t *testing.T, s server) {
 		w := newWarehouse(t, s)
 		o := w.options(t, "t", columns(t, "id bigint"), columns(t, "dt string"))
 		c := open(t, o)
@@ -108,7 +108,7 @@ func TestOtherLocation(t *testing.T) {
 // is under way, or of a server that was restarted is replaced; nothing is done
 // twice.
 func TestLostConnections(t *testing.T) {
-	each(t, func(t *testing.T, s server) {
+	eachDatabase(t, func(t *testing.T, s server) {
 		w := newWarehouse(t, s)
 		p := newProxy(t, s.address)
 		o := w.options(t, "t", columns(t, "id bigint"), columns(t, "dt string"))

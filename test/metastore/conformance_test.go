@@ -14,7 +14,7 @@ import (
 
 // TestConformance: a real metastore passes the suite of the embedded catalogue.
 func TestConformance(t *testing.T) {
-	each(t, func(t *testing.T, s server) {
+	eachDatabase(t, func(t *testing.T, s server) {
 		metastoretest.Run(t, func(t *testing.T, partitioned bool) metastoretest.Fixture {
 			var now int64
 			w := newWarehouse(t, s)

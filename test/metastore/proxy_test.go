@@ -19,7 +19,8 @@ type proxy struct {
 	// it was asked.
 	swallow int
 	cuts    int
-	calls   int // messages sent to the server
+	calls   int    // messages sent to the server
+	sent    []byte // to the server, since it was emptied
 }
 
 func newProxy(t *testing.T, target string) *proxy {
@@ -61,6 +62,7 @@ func (p *proxy) serve(c net.Conn) {
 			}
 			p.mu.Lock()
 			p.calls++
+			p.sent = append(p.sent, buf[:n]...)
 			p.mu.Unlock()
 			if _, err := s.Write(buf[:n]); err != nil {
 				break

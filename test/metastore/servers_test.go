@@ -29,6 +29,16 @@ func servers() []server {
 	}
 }
 
+// eachDatabase runs a test against every version, and against PostgreSQL, whose
+// transactions meet otherwise than Derby's.
+func eachDatabase(t *testing.T, f func(t *testing.T, s server)) {
+	each(t, f)
+	t.Run("postgres", func(t *testing.T) {
+		up(t, "hms-pg", "hmspg-4")
+		f(t, server{"hmspg-4", services.HMSPostgres})
+	})
+}
+
 // each runs a test against every version.
 func each(t *testing.T, f func(t *testing.T, s server)) {
 	for _, s := range servers() {

@@ -203,7 +203,11 @@ func since(pid int) (string, error) {
 	// character; the third is the state, the 22nd the start time.
 	fields := strings.Fields(string(text[strings.LastIndexByte(string(text), ')')+1:]))
 	if fields[0] == "Z" || fields[0] == "X" {
-		return "", fs.ErrNotExist
+		// The first thread ends before the others, which still hold the ports:
+		// whoever is started then would seem to be ready at once.
+		if tasks, _ := os.ReadDir(fmt.Sprintf("/proc/%d/task", pid)); len(tasks) <= 1 {
+			return "", fs.ErrNotExist
+		}
 	}
 	return fields[19], nil
 }

@@ -24,6 +24,16 @@ import (
 	"github.com/hivesink/hivesink/test/services"
 )
 
+// TestMain makes the buckets, should others have started the stores
+// (docker-compose.yml).
+func TestMain(m *testing.M) {
+	if err := services.MakeBuckets(); err != nil {
+		fmt.Fprintln(os.Stderr, "are the stores up? go run ./test/services/cmd up", services.Versity, services.MinIO, ":", err)
+		os.Exit(1)
+	}
+	os.Exit(m.Run())
+}
+
 // stores are the servers that a test runs on.
 func stores() map[string]string {
 	return map[string]string{services.Versity: services.VersityURL(), services.MinIO: services.MinIOURL()}

@@ -3,6 +3,7 @@ package services
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"time"
@@ -63,7 +64,7 @@ func upVersity(h *Home) error {
 	if err != nil {
 		return err
 	}
-	return makeBucket(VersityURL(), S3Bucket)
+	return makeBucket(patience, VersityURL(), S3Bucket)
 }
 
 func upMinIO(h *Home) error {
@@ -82,15 +83,18 @@ func upMinIO(h *Home) error {
 	if err != nil {
 		return err
 	}
-	if err := makeBucket(MinIOURL(), S3Bucket); err != nil {
-		return err
-	}
-	return makeBucket(MinIOURL(), MinIOBucket)
+	return errors.Join(makeBucket(patience, MinIOURL(), S3Bucket), makeBucket(patience, MinIOURL(), MinIOBucket))
+}
+
+// MakeBuckets makes the buckets of the tests, in stores that were started by
+// others: one try each.
+func MakeBuckets() error {
+	return errors.Join(makeBucket(0, VersityURL(), S3Bucket), makeBucket(0, MinIOURL(), S3Bucket), makeBucket(0, MinIOURL(), MinIOBucket))
 }
 
 // makeBucket makes a bucket. A port that accepts may belong to a store that is
 // not ready yet.
-func makeBucket(url, bucket string) error {
+func makeBucket(patience time.Duration, url, bucket string) error {
 	return Until(patience, func() error {
 		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 		defer cancel()

@@ -16,6 +16,7 @@ const (
 	RowsShort = "rows-short" // rows of a source partition are missing
 	RowsOver  = "rows-over"  // rows of a source partition are there that were not accepted, or twice
 	Partition = "partition"  // a partition's files differ from the log's totals
+	Catalog   = "catalog"    // the metastore does not know what the log says was announced
 )
 
 // Fault is one thing that is wrong.
@@ -29,18 +30,20 @@ type Fault struct {
 
 // Report is what fsck found.
 type Report struct {
-	Table        string   `json:"table"`
-	Checkpoint   uint64   `json:"checkpoint"`
-	Files        int      `json:"files"`         // published, side tables included
-	Rows         int64    `json:"rows"`          // published, of the table itself
-	DeadRows     int64    `json:"dead_rows"`     // in the dead-letter table
-	LateRows     int64    `json:"late_rows"`     // in the late table
-	Accepted     int64    `json:"accepted"`      // by the log
-	Sources      int      `json:"sources"`       // source partitions
-	PendingParts int      `json:"pending_parts"` // durable, still hidden
-	PendingRows  int64    `json:"pending_rows"`
-	Faults       []Fault  `json:"faults"`
-	Notes        []string `json:"notes"`
+	Table        string `json:"table"`
+	Checkpoint   uint64 `json:"checkpoint"`
+	Files        int    `json:"files"`         // published, side tables included
+	Rows         int64  `json:"rows"`          // published, of the table itself
+	DeadRows     int64  `json:"dead_rows"`     // in the dead-letter table
+	LateRows     int64  `json:"late_rows"`     // in the late table
+	Accepted     int64  `json:"accepted"`      // by the log
+	Sources      int    `json:"sources"`       // source partitions
+	PendingParts int    `json:"pending_parts"` // durable, still hidden
+	PendingRows  int64  `json:"pending_rows"`
+	// Metastore: `agrees`, `differs`, or `not asked` and why; empty without one.
+	Metastore string   `json:"metastore,omitempty"`
+	Faults    []Fault  `json:"faults"`
+	Notes     []string `json:"notes"`
 }
 
 func (r *Report) fault(kind, file, source string, rows int64, format string, args ...any) {
@@ -58,6 +61,9 @@ func (r *Report) Print(w io.Writer) {
 	fmt.Fprintf(w, "published   %d rows in %d files (%d dead-letter rows, %d late rows)\n", r.Rows, r.Files, r.DeadRows, r.LateRows)
 	if r.PendingParts > 0 {
 		fmt.Fprintf(w, "hidden      %d rows in %d part files, durable and not yet published\n", r.PendingRows, r.PendingParts)
+	}
+	if r.Metastore != "" {
+		fmt.Fprintf(w, "metastore   %s\n", r.Metastore)
 	}
 	for _, n := range r.Notes {
 		fmt.Fprintf(w, "note        %s\n", n)

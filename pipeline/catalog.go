@@ -72,7 +72,8 @@ func (p *Pipeline) catalog(ctx context.Context, o Options, log *ledger.Ledger) (
 	return catalog, nil
 }
 
-// hiveOptions are what a Hive Metastore is told of the table.
+// hiveOptions are what a Hive Metastore is told of the table; of its columns
+// only when they are known.
 func hiveOptions(cfg *config.Config, schema *record.Schema) (hive.Options, error) {
 	m := &cfg.Metastore
 	o := hive.Options{
@@ -89,13 +90,6 @@ func hiveOptions(cfg *config.Config, schema *record.Schema) (hive.Options, error
 			Kerberos: krb5.Identity{At: "metastore.sasl.kerberos", Principal: s.Kerberos.Principal, Keytab: s.Kerberos.Keytab,
 				TicketCache: s.Kerberos.TicketCache, Krb5Conf: s.Kerberos.Krb5Conf}}
 	}
-	if schema == nil {
-		return o, nil
-	}
-	dead, err := writer.DeadSchema()
-	if err != nil {
-		return o, err
-	}
 	location := m.Location
 	if location == "" {
 		l := cfg.Table.Location
@@ -106,14 +100,37 @@ func hiveOptions(cfg *config.Config, schema *record.Schema) (hive.Options, error
 	}
 	o.Tables = make(map[string]hive.Table)
 	for _, table := range []string{ledger.MainTable, ledger.LateTable, ledger.DeadTable} {
-		t := hive.Table{Name: metastore.SideName(cfg.Table.Name, table), Location: metastore.SideName(strings.TrimSuffix(location, "/"), table),
-			Columns: schema.Data, Keys: partitionKeys(cfg)}
-		if table == ledger.DeadTable {
-			t.Columns, t.Keys = dead.Data, nil
+		t := hive.Table{Name: metastore.SideName(cfg.Table.Name, table), Location: metastore.SideName(strings.TrimSuffix(location, "/"), table)}
+		switch {
+		case table == ledger.DeadTable:
+			dead, err := writer.DeadSchema()
+			if err != nil {
+				return o, err
+			}
+			t.Columns = dead.Data
+		case schema != nil:
+			t.Columns, t.Keys = schema.Data, partitionKeys(cfg)
 		}
 		o.Tables[table] = t
 	}
 	return o, nil
+}
+
+// OpenCatalog is the Hive Metastore of the configuration, for those who ask it
+// beside a run.
+func OpenCatalog(ctx context.Context, cfg *config.Config) (*hive.Catalog, error) {
+	if err := ReadColumns(ctx, cfg); err != nil {
+		return nil, err
+	}
+	schema, err := Schema(cfg)
+	if err != nil {
+		return nil, fault.Wrap(fault.Config, "", fmt.Errorf("table.columns: %w", err))
+	}
+	o, err := hiveOptions(cfg, schema)
+	if err != nil {
+		return nil, err
+	}
+	return hive.New(o), nil
 }
 
 // partitionKeys are the partition columns with their types: that of the column

@@ -24,6 +24,7 @@ const (
 	exitUsage  = 2 // bad configuration or usage
 	exitFenced = 3 // not the owner of the table, or fenced by another writer
 	exitFault  = 4 // fsck found a fault
+	exitUnsure = 5 // the metastore could not be asked; all else is well
 )
 
 // app is what a command works with.
@@ -113,11 +114,15 @@ func usage(w io.Writer) {
 	for _, c := range commands() {
 		fmt.Fprintf(w, "  hivesink %-11s %-38s %s\n", c.name, c.usage, c.does)
 	}
-	fmt.Fprintln(w, "\nExit codes: 0 done, 1 failed or halted, 2 bad config or usage, 3 not the owner of the table, 4 fsck found a fault.")
+	fmt.Fprintln(w, "\nExit codes: 0 done, 1 failed or halted, 2 bad config or usage, 3 not the owner of the table, 4 fsck found a fault, 5 the metastore could not be asked.")
 }
 
 // errFault is what fsck returns when the table is not as it should be.
 var errFault = errors.New("the table has faults")
+
+// errUnsure is what fsck and partitions return when the metastore could not be
+// asked.
+var errUnsure = errors.New("the metastore could not be asked")
 
 // errUsage marks a wrong command line.
 type errUsage struct{ error }
@@ -127,6 +132,8 @@ func exitCode(err error) int {
 	switch {
 	case errors.Is(err, errFault):
 		return exitFault
+	case errors.Is(err, errUnsure):
+		return exitUnsure
 	case errors.As(err, &u):
 		return exitUsage
 	}

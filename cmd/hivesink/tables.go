@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"runtime"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -18,7 +17,7 @@ import (
 	"github.com/hivesink/hivesink/config"
 	"github.com/hivesink/hivesink/internal/place"
 	"github.com/hivesink/hivesink/ledger"
-	"github.com/hivesink/hivesink/metastore"
+	"github.com/hivesink/hivesink/metastore/hive"
 	"github.com/hivesink/hivesink/pipeline"
 )
 
@@ -89,43 +88,6 @@ func atTable(ctx context.Context, a *app, cfg *config.Config, do func(*place.Pla
 		return err
 	}
 	return errors.Join(do(at), at.Close())
-}
-
-var partitionsCommand = command{
-	name: "partitions", usage: "-c FILE [k=v[/k=v]...] [--json]", needsConfig: true,
-	does: "the catalogue: announced partitions with their files, rows and bytes",
-	run: func(ctx context.Context, a *app) error {
-		cfg, err := config.Load(a.config, a.sets)
-		if err != nil {
-			return err
-		}
-		var st *ledger.State
-		err = atTable(ctx, a, cfg, func(at *place.Place) (err error) {
-			st, err = ledger.Read(at.FS, at.Root)
-			return err
-		})
-		if err != nil {
-			return err
-		}
-		list, err := metastore.NewEmbedded(cfg.Table.Database, cfg.Table.Name, pipeline.TableRoot(cfg), st).List(strings.Join(a.args, "/"))
-		if err != nil {
-			return errUsage{err}
-		}
-		if a.json {
-			return json.NewEncoder(a.out).Encode(list)
-		}
-		w := tabwriter.NewWriter(a.out, 0, 8, 2, ' ', 0)
-		fmt.Fprintln(w, "PARTITION\tFILES\tROWS\tBYTES\tANNOUNCED\tTIMES")
-		for _, e := range list {
-			name := e.Partition
-			if name == "" {
-				name = "(table)"
-			}
-			fmt.Fprintf(w, "%s\t%d\t%d\t%d\t%s\t%d\n", name, e.NumFiles, e.NumRows, e.TotalSize,
-				time.UnixMicro(e.AnnouncedAt).UTC().Format(time.RFC3339), e.Number)
-		}
-		return w.Flush()
-	},
 }
 
 var logCommand = command{
@@ -205,16 +167,22 @@ func sideName(table string) string {
 
 var fsckCommand = command{
 	name: "fsck", usage: "-c FILE [--json]", needsConfig: true,
-	does: "prove from storage and log that every accepted row is in the table once; exit 4 otherwise",
+	does: "prove from storage and log that every accepted row is in the table once, and ask the Hive Metastore what it knows; exit 4 otherwise",
 	run: func(ctx context.Context, a *app) error {
 		cfg, err := config.Load(a.config, a.sets)
 		if err != nil {
 			return err
 		}
 		var rep *audit.Report
+		var unsure error
 		err = atTable(ctx, a, cfg, func(at *place.Place) (err error) {
-			rep, err = audit.Run(ctx, at.FS, at.Root)
-			return err
+			if rep, err = audit.Run(ctx, at.FS, at.Root); err != nil || !asksMetastore(cfg) {
+				return err
+			}
+			var ds []hive.Difference
+			ds, unsure = differences(ctx, cfg, at)
+			noteDifferences(rep, ds, unsure)
+			return nil
 		})
 		if err != nil {
 			return err
@@ -229,7 +197,7 @@ var fsckCommand = command{
 		if len(rep.Faults) > 0 {
 			return fmt.Errorf("%w: %d", errFault, len(rep.Faults))
 		}
-		return nil
+		return unsure
 	},
 }
 

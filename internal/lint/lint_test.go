@@ -22,7 +22,7 @@ var levels = map[string]int{
 	"record": 1, "storage": 1, "storage/localfs": 1, "storage/memfs": 1, "storage/hdfsfs": 1, "storage/memobj": 1, "storage/s3fs": 1, "storage/spool": 1, "storage/faultfs": 1, "storage/storagetest": 1, "config": 1,
 	"format": 2, "format/text": 2, "format/json": 2, "format/csv": 2, "format/avro": 2, "format/parquet": 2, "ledger": 2, "internal/kv": 2, "internal/place": 2,
 	"writer": 3, "coordinator": 3, "compactor": 3, "commit": 3,
-	"source": 4, "source/kafka": 4, "maintenance": 4, "metastore": 4, "metastore/hive": 4, "metastore/metastoretest": 4, "audit": 4,
+	"source": 4, "source/kafka": 4, "maintenance": 4, "metastore": 4, "metastore/hive": 4, "metastore/metastoretest": 4, "metastore/hivetest": 4, "audit": 4,
 	"pipeline":     5,
 	"":             6,
 	"cmd/hivesink": 7, "benchmarks": 7,
@@ -77,8 +77,8 @@ var homes = map[string][]string{
 	"github.com/pierrec/lz4":                 {"source/kafka"},
 	"github.com/aws/aws-sdk-go-v2":           {"storage/s3fs"},
 	"github.com/aws/smithy-go":               {"storage/s3fs"},
-	"github.com/beltran/gohive":              {"metastore/hive"},
-	"github.com/apache/thrift":               {"metastore/hive"},
+	"github.com/beltran/gohive":              {"metastore/hive", "metastore/hivetest"},
+	"github.com/apache/thrift":               {"metastore/hive", "metastore/hivetest"},
 }
 
 // pure packages decide and never do: no clock, goroutine, randomness, I/O.

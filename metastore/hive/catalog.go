@@ -25,6 +25,8 @@ import (
 type Catalog struct {
 	o      *Options
 	client *client
+	// onlyAdd: what is there is left as it is.
+	onlyAdd bool
 }
 
 var _ metastore.Catalog = (*Catalog)(nil)

@@ -215,7 +215,7 @@ func (c *Catalog) announceTable(ctx context.Context, table string, a *ledger.Ann
 		if err != nil {
 			return err
 		}
-		if a.Register || counted(t.Parameters, a) {
+		if a.Register || c.onlyAdd && t.Parameters[paramNumber] != "" || counted(t.Parameters, a) {
 			return nil
 		}
 		if round == rounds {

@@ -1,0 +1,211 @@
+package hivetest
+
+import (
+	"bufio"
+	"context"
+	"encoding/binary"
+	"errors"
+	"io"
+	"net"
+	"sync"
+	"testing"
+
+	"github.com/apache/thrift/lib/go/thrift"
+	hms "github.com/beltran/gohive/hive_metastore"
+)
+
+// Server is a metastore. Its fields are set before it is used.
+type Server struct {
+	// User and Password are asked for, by SASL PLAIN, when User is set.
+	User, Password string
+	// Before is called with each call's name; its error is the answer. A call
+	// hangs as long as it does.
+	Before func(call string) error
+
+	address  string
+	listener net.Listener
+
+	mu     sync.Mutex
+	conns  map[net.Conn]bool
+	calls  []string
+	dbs    map[string]*hms.Database
+	tables map[string]*table
+}
+
+type table struct {
+	table *hms.Table
+	parts map[string]*hms.Partition // by name
+}
+
+// New starts a server, which ends with the test.
+func New(t testing.TB) *Server {
+	t.Helper()
+	s := &Server{conns: make(map[net.Conn]bool), tables: make(map[string]*table),
+		dbs: map[string]*hms.Database{"default": {Name: "default", LocationUri: "file:" + t.TempDir()}}}
+	s.Start(t)
+	t.Cleanup(s.Stop)
+	return s
+}
+
+// Address is host:port, the same after a restart.
+func (s *Server) Address() string { return s.address }
+
+// Start listens again after Stop.
+func (s *Server) Start(t testing.TB) {
+	t.Helper()
+	if s.address == "" {
+		s.address = "127.0.0.1:0"
+	}
+	l, err := net.Listen("tcp", s.address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.address, s.listener = l.Addr().String(), l
+	go func() { // ends with Stop
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			s.mu.Lock()
+			s.conns[c] = true
+			s.mu.Unlock()
+			go s.serve(c)
+		}
+	}()
+}
+
+// Stop refuses connections and cuts those there are. What was told is kept.
+func (s *Server) Stop() {
+	s.listener.Close()
+	s.Cut()
+}
+
+// Cut ends all connections.
+func (s *Server) Cut() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for c := range s.conns {
+		c.Close()
+		delete(s.conns, c)
+	}
+}
+
+// Calls are the names of the calls since the last time it was asked.
+func (s *Server) Calls() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	calls := s.calls
+	s.calls = nil
+	return calls
+}
+
+func (s *Server) serve(c net.Conn) {
+	defer func() {
+		s.mu.Lock()
+		delete(s.conns, c)
+		s.mu.Unlock()
+		c.Close()
+	}()
+	f := &frames{r: bufio.NewReader(c), w: c}
+	if s.User != "" {
+		if err := s.authenticate(f); err != nil {
+			return
+		}
+		f.framed = true
+	}
+	p := thrift.NewTBinaryProtocolConf(f, nil)
+	processor := hms.NewThriftHiveMetastoreProcessor(&handler{s: s})
+	for {
+		if ok, err := processor.Process(context.Background(), p, p); !ok && err != nil {
+			var app thrift.TApplicationException
+			if !errors.As(err, &app) {
+				return
+			}
+		}
+	}
+}
+
+// authenticate is the server's side of SASL PLAIN.
+func (s *Server) authenticate(f *frames) error {
+	if status, text, err := f.message(); err != nil || status != 1 || string(text) != "PLAIN" {
+		f.say(4, "Unsupported mechanism type "+string(text))
+		return errors.Join(err, io.EOF)
+	}
+	_, text, err := f.message()
+	if err != nil {
+		return err
+	}
+	if string(text) != "\x00"+s.User+"\x00"+s.Password {
+		f.say(3, "Error validating the login")
+		return io.EOF
+	}
+	return f.say(5, "")
+}
+
+// frames is a transport with or without frames.
+type frames struct {
+	r      *bufio.Reader
+	w      io.Writer
+	framed bool
+	left   uint32 // of the frame that is read
+	out    []byte
+}
+
+func (f *frames) message() (status byte, text []byte, err error) {
+	var head [5]byte
+	if _, err := io.ReadFull(f.r, head[:]); err != nil {
+		return 0, nil, err
+	}
+	text = make([]byte, binary.BigEndian.Uint32(head[1:])&0xfffff)
+	_, err = io.ReadFull(f.r, text)
+	return head[0], text, err
+}
+
+func (f *frames) say(status byte, text string) error {
+	_, err := f.w.Write(append(binary.BigEndian.AppendUint32([]byte{status}, uint32(len(text))), text...))
+	return err
+}
+
+func (f *frames) Read(p []byte) (int, error) {
+	if !f.framed {
+		return f.r.Read(p)
+	}
+	for f.left == 0 {
+		var head [4]byte
+		if _, err := io.ReadFull(f.r, head[:]); err != nil {
+			return 0, err
+		}
+		f.left = binary.BigEndian.Uint32(head[:])
+	}
+	n, err := f.r.Read(p[:min(len(p), int(f.left))])
+	f.left -= uint32(n)
+	return n, err
+}
+
+func (f *frames) Write(p []byte) (int, error) {
+	f.out = append(f.out, p...)
+	return len(p), nil
+}
+
+// Flush sends what was written, when framed as two frames: a reader must not
+// take a frame for a message.
+func (f *frames) Flush(context.Context) error {
+	out := f.out
+	f.out = nil
+	if !f.framed {
+		_, err := f.w.Write(out)
+		return err
+	}
+	for _, part := range [][]byte{out[:len(out)/2], out[len(out)/2:]} {
+		if _, err := f.w.Write(append(binary.BigEndian.AppendUint32(nil, uint32(len(part))), part...)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (f *frames) Open() error            { return nil }
+func (f *frames) IsOpen() bool           { return true }
+func (f *frames) Close() error           { return nil }
+func (f *frames) RemainingBytes() uint64 { return ^uint64(0) }

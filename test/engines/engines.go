@@ -47,7 +47,8 @@ type Found struct {
 	Columns    map[string]Column `json:"columns"`
 	Partitions map[string]int    `json:"partitions"` // rows by partition
 	Digest     string            `json:"digest"`     // of the multiset of rows
-	Values     [][]any           `json:"values"`
+	Values     [][]any           `json:"values"`     // if Table.Rows
+	Order      []string          `json:"order"`      // of the columns in Values
 }
 
 type reply struct {

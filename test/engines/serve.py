@@ -89,7 +89,7 @@ class Found:
         out = {"rows": self.n, "digest": f"{self.sum % (1 << 128):032x}", "partitions": self.parts,
                "columns": {c: {"type": t, "nulls": n} for (c, t), n in zip(self.types.items(), self.nulls)}}
         if self.rows is not None:
-            out["values"] = self.rows
+            out["values"], out["order"] = self.rows, list(self.types)
         return out
 
 
@@ -187,12 +187,32 @@ def of_duckdb(wrapped, path, files, by):
 
 
 def duck_type(t):
+    """DuckDB's name of a type in Hive's words."""
+    if t.endswith("[]"):
+        return f"array<{duck_type(t[:-2])}>"
+    head, _, inside = t.partition("(")
+    parts = split(inside[:-1])
+    if head == "MAP":
+        return "map<" + ",".join(map(duck_type, parts)) + ">"
+    if head == "STRUCT":
+        fields = (p.strip().partition(" ") for p in parts)
+        return "struct<" + ",".join(n.strip('"') + ":" + duck_type(k) for n, _, k in fields) + ">"
     t = t.lower()
     if t.startswith("timestamp"):
         return "timestamp"
-    if t.endswith("[]"):
-        return f"array<{duck_type(t[:-2])}>"
     return {"integer": "int", "varchar": "string", "blob": "binary"}.get(t, t)
+
+
+def split(text):
+    """At the commas outside of brackets."""
+    out, depth = [""], 0
+    for c in text:
+        depth += (c in "(<") - (c in ")>")
+        if c == "," and depth == 0:
+            out.append("")
+        else:
+            out[-1] += c
+    return [p.strip() for p in out]
 
 
 class Spark:
@@ -225,6 +245,7 @@ class Spark:
             settings.update({"fs.s3a." + k: v for k, v in keys.items()})
         for k, v in settings.items():
             s.sparkContext._jsc.hadoopConfiguration().set(k, v)
+        s.catalog.refreshTable(q["table"])  # it may have grown since an earlier question
         df = s.table(q["table"])
         found = Found(dict(df.dtypes), by)
         for row in df.collect():

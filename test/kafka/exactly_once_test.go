@@ -18,7 +18,7 @@ func TestExactlyOnce(t *testing.T) {
 	w := newWorld(t, partitions, nil)
 	w.source = []string{"  readers: 2", "  event_time: {column: ts, idle_timeout: 1s}"}
 	w.columns = "[id bigint, name string, ts timestamp]"
-	w.extra = []string{"commit: {policies: [success-file]}"}
+	w.extra = []string{"commit: {policies: [metastore, success-file]}"}
 	committed := make(chan int64, 1)
 	go func() {
 		r := rand.New(rand.NewPCG(7, 7))

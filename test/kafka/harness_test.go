@@ -22,6 +22,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"github.com/hivesink/hivesink/test/engines"
 	"github.com/hivesink/hivesink/test/services"
 )
 
@@ -50,6 +51,7 @@ type world struct {
 	client  *kgo.Client // of the test: it produces and asks
 	admin   *kadm.Client
 	topic   string
+	table   string // its name in the metastore
 	dir     string
 	format  string
 	columns string
@@ -78,6 +80,7 @@ func newWorldOn(t *testing.T, c services.Kafka, partitions int32, configs map[st
 	w.admin = kadm.NewClient(w.client)
 	worlds++
 	w.topic = fmt.Sprintf("%s-%s-%d", strings.ToLower(strings.NewReplacer("/", "-", " ", "-", ",", "-").Replace(t.Name())), unique, worlds)
+	w.table = fmt.Sprintf("t%s_%d_%d", unique, os.Getpid(), worlds)
 	w.createTopic(w.topic, partitions, configs)
 	return w
 }
@@ -134,7 +137,8 @@ func (w *world) config() string {
 	lines := append([]string{
 		"pipeline: p",
 		"state_dir: " + filepath.Join(w.dir, "state"),
-		"table: {name: t, location: " + w.location() + ", columns: " + w.columns + "}",
+		"table: {database: kafka, name: " + w.table + ", location: " + w.location() + ", columns: " + w.columns + "}",
+		engines.Announce(""),
 		"checkpoint: {interval: " + cmp.Or(w.interval, "300ms") + "}",
 		"compaction: {policy: checkpoint}",
 		"source:",

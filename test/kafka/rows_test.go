@@ -107,7 +107,8 @@ func (w *world) ids() []int64 {
 	return out
 }
 
-// wantIDs checks that the table has each id of [first, last] once and no other.
+// wantIDs checks that the table has each id of [first, last] once and no other,
+// for each engine too.
 func (w *world) wantIDs(first, last int64) {
 	w.t.Helper()
 	got := w.ids()
@@ -119,4 +120,5 @@ func (w *world) wantIDs(first, last int64) {
 	if int64(len(got)) != last-first+1 {
 		w.t.Fatalf("the table has %d rows, want %d", len(got), last-first+1)
 	}
+	w.wantEngines(got)
 }

@@ -158,6 +158,10 @@ func (r *reader) message() (*message, error) {
 		// before it.
 		r.has = r.msg.offset >= p.offset
 	}
+	if later := r.s.later; end == noEnd && later != 0 && r.msg.time >= later {
+		end = r.msg.offset // (K9)
+		p.end.Store(end)
+	}
 	if end != noEnd && r.msg.offset >= end {
 		return nil, nil
 	}
@@ -191,8 +195,12 @@ func (r *reader) end(f *fetched) {
 		p.shift += p.offset - to
 		p.offset, p.last = to, -1
 	}
-	if end := p.end.Load(); f.end && end != noEnd {
-		to = end
+	if end := p.end.Load(); end != noEnd && f.next >= end {
+		if !f.jump {
+			to = end
+		}
+		f.end, p.over = true, true
+		r.ended(p)
 	}
 	if to > p.offset {
 		p.offset, p.last = to, f.epoch

@@ -35,6 +35,10 @@
 //   - K8: a partition is caught up only when its leader has just said that there
 //     is nothing behind what was taken. What is fetched, fails, waits or moves is
 //     not.
+//   - K9: a position never passes over messages between the end of a bounded
+//     run and what was fetched: the next run begins at the end. While the time
+//     of source.kafka.until is still to come, the first message of that time
+//     or after it is the end of its partition.
 //
 // Crash story: a crash loses what is fetched and not in a checkpoint. The next
 // run fetches it again, from the ledger's positions.

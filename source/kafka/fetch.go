@@ -249,7 +249,7 @@ func (r *reader) empty(p *partition, q *kmsg.FetchResponseTopicPartition) {
 		r.queue = append(r.queue, &fetched{p: p, from: p.next, next: p.next, epoch: p.epoch, end: true})
 		return
 	}
-	if p.pending == 0 && p.next >= readable {
+	if p.pending == 0 && readable >= 0 && p.next >= readable {
 		r.w.CaughtUp(p.id)
 	}
 }

@@ -128,7 +128,7 @@ func (s *Source) bounds(sp *split, o *offsets, was ledger.Source, added bool) er
 		sp.end.Store(n)
 	case s.until.Latest:
 		sp.end.Store(last)
-	case !s.until.Time.After(time.Now()):
+	case s.later == 0:
 		sp.end.Store(min(at(o.to, sp), last))
 	}
 	if end := sp.end.Load(); end > next {

@@ -75,6 +75,7 @@ type partition struct {
 	// Of Read.
 	offset int64 // of the next message
 	row    int64 // number of the next row
+	over   bool  // its end was taken: what was fetched behind it is dropped
 	last   int32 // leader epoch of the message before offset
 }
 
@@ -176,6 +177,14 @@ func (r *reader) atEnd(p *partition) bool {
 	return end != noEnd && p.next >= end
 }
 
+// ended stops fetching a partition whose end may have become known while more
+// was fetched.
+func (r *reader) ended(p *partition) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	p.ended = true
+}
+
 // Remove implements source.LiveReader.
 func (r *reader) Remove(id string) {
 	r.mu.Lock()
@@ -215,7 +224,7 @@ func (r *reader) Read(ctx context.Context) (source.Event, error) {
 				return ev, err
 			}
 		}
-		if r.cur.p.removed.Load() {
+		if r.cur.p.removed.Load() || r.cur.p.over {
 			r.finish()
 			r.taken()
 			continue

@@ -40,6 +40,7 @@ type Source struct {
 	pattern *regexp.Regexp
 	start   config.KafkaPlace
 	until   config.KafkaPlace
+	later   int64 // until in milliseconds, when that is to come after the start; 0
 	log     *slog.Logger
 	values  func() (*decoder, error)
 
@@ -79,6 +80,9 @@ func New(o Options) (*Source, error) {
 	if s.c.Until != "" {
 		if s.until, err = config.ParseKafkaPlace(s.c.Until); err != nil {
 			return nil, fault.Wrap(fault.Config, "", fmt.Errorf("source.kafka.until: %w", err))
+		}
+		if s.until.Time.After(time.Now()) {
+			s.later = s.until.Time.UnixMilli()
 		}
 	}
 	// What the options alone make wrong, and secrets that are not there, are said
@@ -300,7 +304,7 @@ func topicID(id kadm.TopicID) string {
 
 // Grown implements source.Live.
 func (s *Source) Grown(ctx context.Context) ([]source.Split, error) {
-	if !s.until.Time.IsZero() && s.until.Time.After(time.Now()) {
+	if s.later != 0 {
 		if err := s.endAt(ctx); err != nil {
 			return nil, err
 		}

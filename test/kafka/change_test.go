@@ -4,7 +4,9 @@ package kafkatest
 
 import (
 	"fmt"
+	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -60,8 +62,7 @@ func TestTopicMadeAgain(t *testing.T) {
 				t.Fatal("the topic was not made again")
 			}
 			for range 20 { // more than before, so that offset 10 is there
-				w.client.Close()
-				w.client = w.newClient()
+				w.reconnect()
 				w.produce(numbered(100, 1, 1)...)
 			}
 			if !running {
@@ -108,6 +109,47 @@ func TestOffsetOutOfRange(t *testing.T) {
 	}
 	w.wantCommitted(30)
 	w.fsck()
+}
+
+// A run that falls behind retention while it runs goes on where the option says:
+// at the first message there is, or behind the last, with what comes then. What
+// was left out is said.
+func TestOutOfRangeWhileRunning(t *testing.T) {
+	for option, want := range map[string]struct {
+		from int64
+		log  string
+	}{
+		"earliest": {15, "first=15 end=30 going_on_at=15"},
+		"latest":   {30, "first=15 end=30 going_on_at=30"},
+	} {
+		t.Run(option, func(t *testing.T) {
+			w := newWorld(t, 1, nil)
+			w.options = []string{"offset_out_of_range: " + option}
+			w.produce(numbered(0, 10, 1)...)
+			p := w.start()
+			eventually(t, "the first rows", func() error { return w.committed(10) })
+			p.signal(syscall.SIGSTOP)
+			w.produce(numbered(10, 1, 1)...) // which it may have asked for
+			w.produce(numbered(11, 19, 1)...)
+			w.deleteBefore(15)
+			p.signal(syscall.SIGCONT)
+			p.await(want.log)
+			w.produce(numbered(30, 5, 1)...)
+			eventually(t, "the rows that came then", func() error { return w.committed(35) })
+			p.stop()
+			var ids []int64
+			for i := range int64(35) {
+				if i < 10 || i >= want.from {
+					ids = append(ids, i)
+				}
+			}
+			got := slices.DeleteFunc(w.ids(), func(id int64) bool { return id == 10 })
+			if !slices.Equal(got, ids) {
+				t.Errorf("ids %v, want %v", got, ids)
+			}
+			w.fsck()
+		})
+	}
 }
 
 // A pattern finds topics that are made later.

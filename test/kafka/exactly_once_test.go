@@ -100,34 +100,55 @@ func TestBrokersAreKilled(t *testing.T) {
 	w := newWorldOn(t, kafkaThree, 6, nil)
 	w.source = []string{"  readers: 3"}
 	p := w.start()
-	const n = 30_000
-	done := make(chan error, 1)
+	n := 0 // of the producer, until it is done
+	over, done := make(chan struct{}), make(chan error, 1)
 	go func() {
-		for i := 0; i < n; i += 1000 {
-			records := numbered(i, 1000, 6)
-			for _, r := range records {
-				r.Topic = w.topic
-			}
-			if err := w.client.ProduceSync(w.ctx(), records...).FirstErr(); err != nil {
+		for {
+			if err := w.client.ProduceSync(w.ctx(), w.named(numbered(n, 1000, 6))...).FirstErr(); err != nil {
 				done <- err
 				return
 			}
-			time.Sleep(200 * time.Millisecond)
+			n += 1000
+			select {
+			case <-over:
+				done <- nil
+				return
+			case <-time.After(200 * time.Millisecond):
+			}
 		}
-		done <- nil
 	}()
 	h := home(t)
+	// progress waits until the sink has committed more messages than it had; the
+	// producer goes on all the time.
+	progress := func() {
+		t.Helper()
+		was := int64(-1)
+		eventually(t, "progress", func() error {
+			now, err := w.allCommitted() // fails for a while when a broker is killed
+			if err != nil {
+				return err
+			}
+			if was < 0 {
+				was = now
+			}
+			if now == was {
+				return fmt.Errorf("%d messages are committed, as before", now)
+			}
+			return nil
+		})
+	}
 	for broker := 1; broker <= 3; broker++ {
-		time.Sleep(time.Second)
+		progress()
 		if err := h.Kill(w.cluster.Daemon(broker)); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(time.Second)
+		progress() // without it
 		if err := h.Again(w.cluster.Daemon(broker)); err != nil {
 			t.Fatal(err)
 		}
 		w.inSync()
 	}
+	close(over)
 	if err := <-done; err != nil {
 		t.Fatal(err)
 	}
@@ -142,6 +163,6 @@ func TestBrokersAreKilled(t *testing.T) {
 	}
 	eventually(t, "the end of the topic", func() error { return w.committed(want...) })
 	p.stop()
-	w.wantIDs(0, n-1)
+	w.wantIDs(0, int64(n)-1)
 	w.fsck()
 }

@@ -20,7 +20,9 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/hivesink/hivesink/test/engines"
 	"github.com/hivesink/hivesink/test/services"
@@ -75,13 +77,49 @@ func newWorld(t *testing.T, partitions int32, configs map[string]*string) *world
 
 func newWorldOn(t *testing.T, c services.Kafka, partitions int32, configs map[string]*string) *world {
 	t.Helper()
+	w := emptyWorld(t, c)
+	w.createTopic(w.topic, partitions, configs)
+	return w
+}
+
+// newWorldAt makes a topic with a partition for each list of brokers, of which
+// the first leads.
+func newWorldAt(t *testing.T, c services.Kafka, configs map[string]string, partitions ...[]int32) *world {
+	t.Helper()
+	w := emptyWorld(t, c)
+	topic := kmsg.NewCreateTopicsRequestTopic()
+	topic.Topic, topic.NumPartitions, topic.ReplicationFactor = w.topic, -1, -1
+	for i, brokers := range partitions {
+		p := kmsg.NewCreateTopicsRequestTopicReplicaAssignment()
+		p.Partition, p.Replicas = int32(i), brokers
+		topic.ReplicaAssignment = append(topic.ReplicaAssignment, p)
+	}
+	for name, value := range configs {
+		o := kmsg.NewCreateTopicsRequestTopicConfig()
+		o.Name, o.Value = name, kmsg.StringPtr(value)
+		topic.Configs = append(topic.Configs, o)
+	}
+	req := kmsg.NewPtrCreateTopicsRequest()
+	req.Topics = append(req.Topics, topic)
+	res, err := req.RequestWith(w.ctx(), w.client)
+	if err == nil {
+		err = kerr.ErrorForCode(res.Topics[0].ErrorCode)
+	}
+	if err != nil {
+		t.Fatalf("is the service up? go run ./test/services/cmd up %s: %v", c.Service, err)
+	}
+	return w
+}
+
+// emptyWorld has a name for a topic that is not there yet.
+func emptyWorld(t *testing.T, c services.Kafka) *world {
+	t.Helper()
 	w := &world{t: t, cluster: c, dir: t.TempDir(), format: "json", columns: "[id bigint, name string]"}
 	w.client = w.newClient()
 	w.admin = kadm.NewClient(w.client)
 	worlds++
 	w.topic = fmt.Sprintf("%s-%s-%d", strings.ToLower(strings.NewReplacer("/", "-", " ", "-", ",", "-").Replace(t.Name())), unique, worlds)
 	w.table = fmt.Sprintf("t%s_%d_%d", unique, os.Getpid(), worlds)
-	w.createTopic(w.topic, partitions, configs)
 	return w
 }
 
@@ -100,6 +138,14 @@ func (w *world) newClient(opts ...kgo.Opt) *kgo.Client {
 	}
 	w.t.Cleanup(c.Close)
 	return c
+}
+
+// reconnect takes new clients, which know nothing of old leaders and topics.
+func (w *world) reconnect() {
+	w.t.Helper()
+	w.client.Close()
+	w.client = w.newClient()
+	w.admin = kadm.NewClient(w.client)
 }
 
 func (w *world) ctx() context.Context {
@@ -258,12 +304,42 @@ func (p *process) kill() {
 	<-p.done
 }
 
+func (p *process) signal(s syscall.Signal) {
+	p.t.Helper()
+	if err := p.cmd.Process.Signal(s); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+// peak looks at the memory of a run until it has ended, and returns the most that
+// it had, in bytes. (What the kernel says of an ended process counts the memory
+// of the one that started it too.)
+func (p *process) peak() (most int64) {
+	p.t.Helper()
+	for {
+		status, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.cmd.Process.Pid)) // it may end in between
+		if _, after, ok := strings.Cut(string(status), "VmHWM:"); ok {
+			var kb int64
+			if _, err := fmt.Sscan(after, &kb); err != nil {
+				p.t.Fatal(err)
+			}
+			most = max(most, kb<<10)
+		}
+		select {
+		case <-p.done:
+			if most == 0 {
+				p.t.Fatal("nothing is known of the run's memory")
+			}
+			return most
+		case <-time.After(2 * time.Millisecond):
+		}
+	}
+}
+
 // stop ends the run by SIGTERM and returns its summary.
 func (p *process) stop() summary {
 	p.t.Helper()
-	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
-		p.t.Fatal(err)
-	}
+	p.signal(syscall.SIGTERM)
 	return p.summary()
 }
 
@@ -329,6 +405,19 @@ func (w *world) committed(want ...int64) error {
 		}
 	}
 	return nil
+}
+
+// allCommitted is how many messages the group's offsets are behind, of all
+// partitions together.
+func (w *world) allCommitted() (n int64, err error) {
+	got, err := w.admin.FetchOffsets(w.ctx(), w.topic)
+	if err != nil {
+		return 0, err
+	}
+	for _, o := range got[w.topic] {
+		n += max(0, o.At)
+	}
+	return n, nil
 }
 
 var kafkaThree = services.KafkaThree

@@ -62,6 +62,8 @@ func (id *Identity) kdcError(what string, err error) error {
 	switch {
 	case says(err, "KRB_AP_ERR_SKEW", "clock skew"):
 		return fault.Wrap(fault.Config, "set the clock, by NTP best", fmt.Errorf("%s: the clocks of this host and of the KDC differ: %s: %w", id.At, what, brief(err)))
+	case says(err, "no KDCs defined", "no KDC SRV records"):
+		return id.confError(brief(err))
 	case says(err, "communication error with KDC", "failed to communicate with KDC", "error sending to a KDC", "no KDC"):
 		return fault.Wrap(fault.Retry, "is the KDC up, and is it the one that krb5.conf names for the realm?", fmt.Errorf("%s.krb5_conf: no KDC of %s answers: %s: %w", id.At, id.confPath(), what, brief(err)))
 	}
@@ -69,8 +71,8 @@ func (id *Identity) kdcError(what string, err error) error {
 }
 
 // confError is about a krb5.conf that says too little.
-func (id *Identity) confError(realm string, err error) error {
-	return fault.New(fault.Config, "add the realm's kdc, or check the realm in "+id.At+".principal", "%s.krb5_conf: %s does not say where the KDCs of %q are: %w", id.At, id.confPath(), realm, err)
+func (id *Identity) confError(err error) error {
+	return fault.New(fault.Config, "add the realm's kdc there, or check the realm in "+id.At+".principal", "%s.krb5_conf: %s does not say where the KDCs are: %w", id.At, id.confPath(), err)
 }
 
 // waited is the error of a wait that its context has ended.

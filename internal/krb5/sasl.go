@@ -146,6 +146,9 @@ func (h *Handshake) reply(in []byte) error {
 	case !t.IsAPRep():
 		return errors.New("the server does not answer the ticket")
 	}
+	if len(t.APRep.EncPart.Cipher) < h.seal.least() {
+		return errors.New("the answer of the server is cut short")
+	}
 	text, err := crypto.DecryptEncPart(t.APRep.EncPart, h.session, keyusage.AP_REP_ENCPART)
 	if err != nil {
 		return fmt.Errorf("the server does not show that it has its key: %w", err)

@@ -96,7 +96,7 @@ func (t *Tickets) login() (c *client.Client, began, end time.Time, err error) {
 		return nil, began, end, t.id.loginError(name+"@"+realm, err)
 	}
 	if ok, err := fresh.IsConfigured(); !ok {
-		return nil, began, end, t.id.confError(realm, err)
+		return nil, began, end, t.id.confError(err)
 	}
 	req, err := messages.NewASReqForTGT(realm, conf, fresh.Credentials.CName())
 	if err != nil {

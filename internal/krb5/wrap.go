@@ -42,6 +42,9 @@ func newSealer(key types.EncryptionKey) (*sealer, error) {
 	return &sealer{key: key, etype: e}, err
 }
 
+// least is how long any encrypted text is; the library panics at shorter ones.
+func (s *sealer) least() int { return s.etype.GetConfounderByteSize() + s.etype.GetHMACBitLength()/8 }
+
 // header is of a token with no rotation; ec is the number of bytes behind the
 // payload.
 func header(flags byte, ec uint16, number uint64) []byte {
@@ -84,6 +87,9 @@ func (s *sealer) unwrap(token []byte, secret bool) ([]byte, error) {
 	}
 	var plain []byte
 	if flags&sealed != 0 {
+		if len(body) < s.least() {
+			return nil, errForged
+		}
 		text, err := s.etype.DecryptMessage(s.key.KeyValue, body, keyusage.GSSAPI_ACCEPTOR_SEAL)
 		behind := headerLen + int(ec)
 		if err != nil || len(text) < behind || subtle.ConstantTimeCompare(text[len(text)-headerLen:], header(flags, ec, number)) != 1 {

@@ -17,7 +17,26 @@ import (
 	"github.com/hivesink/hivesink/test/services"
 )
 
-// up starts a service that only one test wants, for as long as it runs.
+// started are the services that only some tests want; they end with the last
+// test.
+var started []string
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if len(started) > 0 {
+		h, err := services.DefaultHome()
+		if err == nil {
+			err = h.Down(started...)
+		}
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			code = 1
+		}
+	}
+	os.Exit(code)
+}
+
+// up starts a service unless it runs.
 func up(t *testing.T, service, daemon string) {
 	t.Helper()
 	h, err := services.DefaultHome()
@@ -25,15 +44,11 @@ func up(t *testing.T, service, daemon string) {
 	if h.Running(daemon) {
 		return
 	}
+	started = append(started, service)
 	must(t, h.Up(func(s string) { t.Log("up", s) }, service))
-	t.Cleanup(func() {
-		if err := h.Down(service); err != nil {
-			t.Error(err)
-		}
-	})
 }
 
-// refusal is an error of Check that waiting does not mend.
+// wantRefusal expects an error of Check that waiting does not mend.
 func wantRefusal(t *testing.T, o hive.Options, want ...string) {
 	t.Helper()
 	began := time.Now()
@@ -120,6 +135,15 @@ func TestKerberos(t *testing.T) {
 		if err := open(t, away).Check(t.Context()); !hive.Unreachable(err) || fault.ClassOf(err) != fault.Retry || !strings.Contains(err.Error(), at+".krb5_conf") {
 			t.Errorf("class %s: %v", fault.ClassOf(err), err)
 		}
+	})
+	t.Run("3.1.3", func(t *testing.T) {
+		o := good
+		o.Addresses, o.Database = []string{services.HMSKrb3}, w.database+"_3"
+		c := open(t, o)
+		must(t, c.Check(t.Context()))
+		a := announcement(1, []string{"dt"}, "a")
+		must(t, c.Announce(t.Context(), []ledger.Announcement{a}))
+		want(t, c, a)
 	})
 	t.Run("tickets", func(t *testing.T) { testTicketLife(t, h, login) })
 	for i, protection := range []string{"authentication", "integrity", "privacy"} {

@@ -1,6 +1,7 @@
 package services
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -14,9 +15,10 @@ const (
 	HMS3 = "127.0.0.1:19084" // 3.1.3 on Derby
 )
 
-// Addresses of those with something special each, all 4.0.1.
+// Addresses of those with something special each, 4.0.1 unless it says so.
 const (
 	HMSKrb      = "localhost:19085" // Kerberos: service hms-krb
+	HMSKrb3     = "localhost:19088" // the same, 3.1.3
 	HMSPassword = "127.0.0.1:19086" // user and password, SASL PLAIN: service hms-plain
 	HMSPostgres = "127.0.0.1:19087" // on PostgreSQL: service hms-pg
 )
@@ -67,8 +69,12 @@ func init() {
 			return nil
 		},
 	})
-	register(Service{Name: "hms-krb", About: "Hive Metastore 4.0.1 with Kerberos: " + HMSKrb, Needs: []string{"krb5"}, Prefix: "hmskrb",
-		Up: func(h *Home) error { return hmsKerberos(h, "authentication").up(h) }})
+	register(Service{Name: "hms-krb", About: "Hive Metastore 4.0.1 and 3.1.3 with Kerberos: " + HMSKrb + ", " + HMSKrb3, Needs: []string{"krb5"}, Prefix: "hmskrb",
+		Up: func(h *Home) error {
+			old := hmsKerberos(h, "authentication")
+			old.daemon, old.coordinate, old.schemaTool, old.port = "hmskrb-3", hive3, schemaTool3, 19088
+			return errors.Join(hmsKerberos(h, "authentication").up(h), old.up(h))
+		}})
 	password := variant("hms-plain", 19086)
 	password.properties = []string{"metastore.authentication", "CONFIG",
 		"metastore.authentication.config.username", HMSUser, "metastore.authentication.config.password", HMSSecret}

@@ -70,7 +70,7 @@ func TestConformance(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			metastoretest.Run(t, func(t *testing.T, partitioned bool) metastoretest.Fixture {
 				s := hivetest.New(t)
-				s.User, s.Password = user, "secret"
+				s.AskFor(user, "secret")
 				o := options(t, s)
 				if user != "" {
 					o.Auth = hive.Auth{Mechanism: hive.Plain, User: user, Password: func() (string, error) { return "secret", nil }}
@@ -106,13 +106,13 @@ func TestManyPartitions(t *testing.T) {
 	for _, batch := range []int{100, 1000, 2000} { // the last is more than the server takes
 		s := hivetest.New(t)
 		var refused atomic.Bool
-		s.Before = func(call string) error {
+		s.Before(func(call string) error {
 			err := hivetest.TooMany(call)
 			if err != nil {
 				refused.Store(true)
 			}
 			return err
-		}
+		})
 		o := options(t, s)
 		o.Batch = batch
 		c := open(t, o)
@@ -137,13 +137,13 @@ func TestHangingCall(t *testing.T) {
 	hang, hung := make(chan struct{}), make(chan string, 10)
 	var first atomic.Bool
 	first.Store(true)
-	s.Before = func(call string) error {
+	s.Before(func(call string) error {
 		if strings.HasPrefix(call, "add_partitions") && first.CompareAndSwap(true, false) {
 			hung <- call
 			<-hang
 		}
 		return nil
-	}
+	})
 	defer close(hang)
 	o := options(t, s)
 	o.Timeout = 200 * time.Millisecond
@@ -185,12 +185,12 @@ func TestRestarts(t *testing.T) {
 	s.Start(t)
 	must(t, c.Announce(t.Context(), days(2)))
 	var cut atomic.Bool
-	s.Before = func(call string) error {
+	s.Before(func(call string) error {
 		if strings.HasPrefix(call, "add_partitions") && cut.CompareAndSwap(false, true) {
 			s.Cut() // its answer is lost
 		}
 		return nil
-	}
+	})
 	must(t, c.Announce(t.Context(), days(3)))
 	if !cut.Load() {
 		t.Fatal("nothing was cut")
@@ -235,12 +235,12 @@ func TestOneRefused(t *testing.T) {
 func TestServerErrors(t *testing.T) {
 	for _, said := range []error{&hms.MetaException{Message: "the disk is full"}, &hms.InvalidObjectException{Message: "the disk is full"}} {
 		s := hivetest.New(t)
-		s.Before = func(call string) error {
+		s.Before(func(call string) error {
 			if strings.HasPrefix(call, "add_partitions") {
 				return said
 			}
 			return nil
-		}
+		})
 		err := open(t, options(t, s)).Announce(t.Context(), days(1))
 		if fault.ClassOf(err) != fault.Retry || !strings.Contains(fmt.Sprint(err), "the disk is full") || !strings.Contains(fmt.Sprint(err), s.Address()) || hive.Unreachable(err) {
 			t.Errorf("%T: class %s: %v", said, fault.ClassOf(err), err)
@@ -252,7 +252,7 @@ func TestServerErrors(t *testing.T) {
 // server that does not ask, or asks otherwise.
 func TestAuthentication(t *testing.T) {
 	s := hivetest.New(t)
-	s.User, s.Password = "announcer", "secret"
+	s.AskFor("announcer", "secret")
 	plain := func(user, password string) hive.Options {
 		o := options(t, s)
 		o.ConnectTimeout = 500 * time.Millisecond

@@ -21,9 +21,10 @@ type handler struct {
 func (h *handler) enter(call string) error {
 	h.s.mu.Lock()
 	h.s.calls = append(h.s.calls, call)
+	before := h.s.before
 	h.s.mu.Unlock()
-	if h.s.Before != nil {
-		return h.s.Before(call)
+	if before != nil {
+		return before(call)
 	}
 	return nil
 }
@@ -202,7 +203,7 @@ func size(n int) string {
 // MostPartitions is how many one call may be about.
 const MostPartitions = 1000
 
-// TooMany is a Before of a server with such a limit (hive.metastore.limit.partition.request).
+// TooMany is for Before, of a server with such a limit (hive.metastore.limit.partition.request).
 func TooMany(call string) error {
 	if strings.HasSuffix(call, "of more than MostPartitions") {
 		return &hms.MetaException{Message: "number of partitions exceeds the limit"}

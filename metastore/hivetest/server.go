@@ -14,18 +14,15 @@ import (
 	hms "github.com/beltran/gohive/hive_metastore"
 )
 
-// Server is a metastore. Its fields are set before it is used.
+// Server is a metastore. It is safe for concurrent use.
 type Server struct {
-	// User and Password are asked for, by SASL PLAIN, when User is set.
-	User, Password string
-	// Before is called with each call's name; its error is the answer. A call
-	// hangs as long as it does.
-	Before func(call string) error
-
 	address  string
 	listener net.Listener
 
-	mu     sync.Mutex
+	mu             sync.Mutex
+	user, password string
+	before         func(call string) error
+
 	conns  map[net.Conn]bool
 	calls  []string
 	dbs    map[string]*hms.Database
@@ -45,6 +42,22 @@ func New(t testing.TB) *Server {
 	s.Start(t)
 	t.Cleanup(s.Stop)
 	return s
+}
+
+// AskFor has the server ask new connections for a name and a password, by SASL
+// PLAIN; not for an empty name.
+func (s *Server) AskFor(user, password string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.user, s.password = user, password
+}
+
+// Before has f called with the name of each call; its error is the answer. A
+// call hangs as long as f does.
+func (s *Server) Before(f func(call string) error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.before = f
 }
 
 // Address is host:port, the same after a restart.
@@ -108,8 +121,11 @@ func (s *Server) serve(c net.Conn) {
 		c.Close()
 	}()
 	f := &frames{r: bufio.NewReader(c), w: c}
-	if s.User != "" {
-		if err := s.authenticate(f); err != nil {
+	s.mu.Lock()
+	user, password := s.user, s.password
+	s.mu.Unlock()
+	if user != "" {
+		if err := authenticate(f, user, password); err != nil {
 			return
 		}
 		f.framed = true
@@ -127,7 +143,7 @@ func (s *Server) serve(c net.Conn) {
 }
 
 // authenticate is the server's side of SASL PLAIN.
-func (s *Server) authenticate(f *frames) error {
+func authenticate(f *frames, user, password string) error {
 	if status, text, err := f.message(); err != nil || status != 1 || string(text) != "PLAIN" {
 		f.say(4, "Unsupported mechanism type "+string(text))
 		return errors.Join(err, io.EOF)
@@ -136,7 +152,7 @@ func (s *Server) authenticate(f *frames) error {
 	if err != nil {
 		return err
 	}
-	if string(text) != "\x00"+s.User+"\x00"+s.Password {
+	if string(text) != "\x00"+user+"\x00"+password {
 		f.say(3, "Error validating the login")
 		return io.EOF
 	}

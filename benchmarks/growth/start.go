@@ -142,8 +142,8 @@ func (r *restarts) print() {
 	fmt.Printf("  exec to the first record, state directory lost                          %7.0f ms %5.0f ms\n\n", r.Lost.Median, r.Lost.Worst)
 }
 
-// startYAML is what somebody writes who wants to see rows within a second:
-// held files are published after half a second, merged or not.
+// startYAML is what somebody writes who wants to see rows within a second: each
+// checkpoint is compacted and published by itself.
 const startYAML = `
 pipeline: start
 state_dir: %q
@@ -158,7 +158,7 @@ table:
   partitioned_by: [{dt: date(ts)}]
   compression: zstd
 checkpoint: {interval: 500ms}
-compaction: {policy: hold, max_delay: 500ms}
+compaction: {policy: checkpoint}
 commit: {policies: [metastore, success-file]}
 `
 

@@ -104,6 +104,9 @@ func Start(t testing.TB, env []string, args ...string) *Process {
 	t.Cleanup(func() {
 		_ = p.cmd.Process.Kill() // it may have ended long ago
 		<-p.done
+		if err := services.Leaks(strings.Join(args, " "), p.end.Out+p.end.Err); err != nil {
+			t.Error(err)
+		}
 	})
 	return p
 }

@@ -221,3 +221,18 @@ func Plain(t *testing.T, p Place, rows, rate int) {
 	t.Logf("%d log records, %d files, listed %d times", j.records(), len(w.seen), w.looks)
 	j.finished(rows)
 }
+
+// Dump ends a run by SIGQUIT, which dumps all of its stacks, as a panic does: no
+// secret is in them, nor in anything else that the run has written.
+func Dump(t *testing.T, p Place, rows, rate int) {
+	j := newJob(t, p, rows, rate)
+	run := j.start("")
+	if !run.Until(t, "the first checkpoints", func() bool { return j.records() > 3 }) {
+		t.Fatalf("the run ended early: raise rows: %v", run.end)
+	}
+	run.Signal(t, syscall.SIGQUIT)
+	if r := run.Wait(t); !strings.Contains(r.Err, "goroutine ") {
+		t.Fatalf("there is no dump: %v", r)
+	}
+	j.noSecrets()
+}

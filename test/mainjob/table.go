@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	iofs "io/fs"
 	"os"
 	"path"
 	"path/filepath"
@@ -18,6 +19,7 @@ import (
 	"github.com/hivesink/hivesink/ledger"
 	"github.com/hivesink/hivesink/storage"
 	"github.com/hivesink/hivesink/test/engines"
+	"github.com/hivesink/hivesink/test/services"
 )
 
 // Place is where the table of a job lies.
@@ -230,6 +232,7 @@ func (j *job) finished(rows int) {
 		}
 	}
 	j.readByAll(rows)
+	j.noSecrets()
 	err = storage.Walk(j.FS, path.Join(j.Root, layout.MetaDir), func(name string, _ storage.Info) error {
 		if ext := path.Ext(name); ext == ".part" || ext == ".bundle" || ext == ".target" {
 			return fmt.Errorf("%s is left", name)
@@ -238,6 +241,32 @@ func (j *job) finished(rows int) {
 	})
 	if err != nil {
 		j.t.Fatal(err)
+	}
+}
+
+// noSecrets: no file that the program has written, here or in the table's own
+// directory, holds a secret.
+func (j *job) noSecrets() {
+	j.t.Helper()
+	searched := 0
+	err := filepath.WalkDir(filepath.Join(j.dir, "state"), func(name string, d iofs.DirEntry, err error) error {
+		if err != nil || !d.Type().IsRegular() {
+			return err
+		}
+		data, err := os.ReadFile(name)
+		searched++
+		return errors.Join(err, services.Leaks(name, string(data)))
+	})
+	err = errors.Join(err, storage.Walk(j.FS, path.Join(j.Root, layout.MetaDir), func(name string, info storage.Info) error {
+		if info.Dir {
+			return nil
+		}
+		data, err := j.FS.ReadFile(name)
+		searched++
+		return errors.Join(err, services.Leaks(name, string(data)))
+	}))
+	if err != nil || searched < 2 {
+		j.t.Fatalf("%d files searched for secrets: %v", searched, err)
 	}
 }
 

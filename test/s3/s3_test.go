@@ -140,3 +140,8 @@ func TestTakeOvers(t *testing.T) {
 func TestTakeOversMinIO(t *testing.T) {
 	mainjob.TakeOvers(t, jobPlace(t, services.MinIOURL(), services.MinIOURL()), 60_000, 12_000, 2)
 }
+
+// TestNoSecretInADump: stacks, logs, state and table hold no key.
+func TestNoSecretInADump(t *testing.T) {
+	mainjob.Dump(t, jobPlace(t, services.VersityURL(), services.VersityURL()), 200_000, 12_000)
+}

@@ -108,3 +108,16 @@ func TestNeedsComeFirst(t *testing.T) {
 		t.Fatal(err)
 	}
 }
+
+// TestLeaks: a secret is found wherever it stands, and not repeated.
+func TestLeaks(t *testing.T) {
+	for _, s := range Secrets {
+		err := Leaks("the log", "level=INFO key="+s+" more")
+		if err == nil || strings.Contains(err.Error(), s) {
+			t.Errorf("%v", err)
+		}
+	}
+	if err := Leaks("the log", "level=INFO key=***"); err != nil {
+		t.Error(err)
+	}
+}

@@ -82,11 +82,22 @@ func newWorldOn(t *testing.T, c services.Kafka, partitions int32, configs map[st
 	return w
 }
 
-// newWorldAt makes a topic with a partition for each list of brokers, of which
+// coordinator is the broker that has the group's offsets, and the two others. To
+// see what a run has committed, the test must not take it down.
+func (w *world) coordinator() (id, other, another int32) {
+	w.t.Helper()
+	eventually(w.t, "the group's coordinator", func() error {
+		c := w.admin.FindGroupCoordinators(w.ctx(), w.topic)
+		id = c[w.topic].NodeID
+		return c.Error()
+	})
+	return id, id%3 + 1, (id+1)%3 + 1
+}
+
+// createAt makes the topic with a partition for each list of brokers, of which
 // the first leads.
-func newWorldAt(t *testing.T, c services.Kafka, configs map[string]string, partitions ...[]int32) *world {
-	t.Helper()
-	w := emptyWorld(t, c)
+func (w *world) createAt(configs map[string]string, partitions ...[]int32) {
+	w.t.Helper()
 	topic := kmsg.NewCreateTopicsRequestTopic()
 	topic.Topic, topic.NumPartitions, topic.ReplicationFactor = w.topic, -1, -1
 	for i, brokers := range partitions {
@@ -106,9 +117,8 @@ func newWorldAt(t *testing.T, c services.Kafka, configs map[string]string, parti
 		err = kerr.ErrorForCode(res.Topics[0].ErrorCode)
 	}
 	if err != nil {
-		t.Fatalf("is the service up? go run ./test/services/cmd up %s: %v", c.Service, err)
+		w.t.Fatalf("is the service up? go run ./test/services/cmd up %s: %v", w.cluster.Service, err)
 	}
-	return w
 }
 
 // emptyWorld has a name for a topic that is not there yet.

@@ -17,29 +17,30 @@ import (
 // started then, and names where the logs part and where it stands.
 func TestUncleanElection(t *testing.T) {
 	h := home(t)
-	const leader, behind = 2, 3
-	w := newWorldAt(t, kafkaThree, map[string]string{"unclean.leader.election.enable": "true", "min.insync.replicas": "1"}, []int32{leader, behind})
+	w := emptyWorld(t, kafkaThree)
+	_, leader, behind := w.coordinator()
+	w.createAt(map[string]string{"unclean.leader.election.enable": "true", "min.insync.replicas": "1"}, []int32{leader, behind})
 	w.inSync()
 	w.produce(numbered(0, 10, 1)...)
 	p := w.start()
 	eventually(t, "the first rows", func() error { return w.committed(10) })
 
 	// Only the leader has the next messages.
-	if err := h.Kill(w.cluster.Daemon(behind)); err != nil {
+	if err := h.Kill(w.cluster.Daemon(int(behind))); err != nil {
 		t.Fatal(err)
 	}
 	w.replicas(leader)
 	w.produce(numbered(10, 20, 1)...)
 	eventually(t, "the rows of the leader", func() error { return w.committed(30) })
 
-	if err := h.Kill(w.cluster.Daemon(leader)); err != nil {
+	if err := h.Kill(w.cluster.Daemon(int(leader))); err != nil {
 		t.Fatal(err)
 	}
-	if err := h.Again(w.cluster.Daemon(behind)); err != nil {
+	if err := h.Again(w.cluster.Daemon(int(behind))); err != nil {
 		t.Fatal(err)
 	}
 	defer func() {
-		if err := h.Again(w.cluster.Daemon(leader)); err != nil {
+		if err := h.Again(w.cluster.Daemon(int(leader))); err != nil {
 			t.Error(err)
 		}
 		w.reconnect()

@@ -22,7 +22,7 @@ const idle = time.Second
 func (w *world) hours() {
 	w.columns = "[id bigint, ts timestamp], partitioned_by: [{dt: date(ts)}, {hr: hour(ts)}]"
 	w.source = append(w.source, "  event_time: {column: ts, out_of_orderness: 0s, idle_timeout: "+idle.String()+"}")
-	w.extra = append(w.extra, "commit: {trigger: partition-time, policies: [success-file], late: side}")
+	w.extra = append(w.extra, "commit: {trigger: partition-time, policies: [metastore, success-file], register: first-file, late: side}")
 }
 
 // timed are n records of a partition, with ids from first and one time.
@@ -48,14 +48,15 @@ func (w *world) announced(hour string) bool {
 // lasts, however far the others are: what it has is not late when it comes. When
 // its broker says that there is nothing more, it holds no longer.
 func TestOutageHoldsWatermark(t *testing.T) {
-	const healthy, down = 1, 2
-	w := newWorldAt(t, kafkaThree, map[string]string{"min.insync.replicas": "1"}, []int32{healthy}, []int32{down})
+	w := emptyWorld(t, kafkaThree)
+	healthy, down, _ := w.coordinator()
+	w.createAt(map[string]string{"min.insync.replicas": "1"}, []int32{healthy}, []int32{down})
 	w.hours()
 	h := home(t)
 	w.produce(append(timed(0, 0, 10, "10:00:00"), timed(1, 10, 10, "10:00:00")...)...)
 	p := w.start()
 	eventually(t, "the first rows", func() error { return w.committed(10, 10) })
-	if err := h.Kill(w.cluster.Daemon(down)); err != nil {
+	if err := h.Kill(w.cluster.Daemon(int(down))); err != nil {
 		t.Fatal(err)
 	}
 	p.await("trying again")
@@ -67,7 +68,7 @@ func TestOutageHoldsWatermark(t *testing.T) {
 			t.Fatalf("10 o'clock was announced %s after its broker was killed", time.Since(began))
 		}
 	}
-	if err := h.Again(w.cluster.Daemon(down)); err != nil {
+	if err := h.Again(w.cluster.Daemon(int(down))); err != nil {
 		t.Fatal(err)
 	}
 	w.inSync()
@@ -91,7 +92,9 @@ func TestOutageHoldsWatermark(t *testing.T) {
 // than the idle timeout; none of its rows is late because others are ahead.
 func TestLaggingPartitionIsNotLate(t *testing.T) {
 	// A broker throttles by itself: that of the partition ahead has no reason to.
-	w := newWorldAt(t, kafkaThree, map[string]string{"min.insync.replicas": "1"}, []int32{1}, []int32{2})
+	w := emptyWorld(t, kafkaThree)
+	ahead, lagging, _ := w.coordinator()
+	w.createAt(map[string]string{"min.insync.replicas": "1"}, []int32{ahead}, []int32{lagging})
 	w.hours()
 	const n, step = 16_000, 2_000
 	w.extra = append(w.extra, "limits: {memory: 16MB}")

@@ -62,7 +62,7 @@ var partitionsCommand = command{
 		if err := show(a, list, asksMetastore(cfg)); err != nil {
 			return err
 		}
-		return unsure
+		return unless(unsure)
 	},
 }
 
@@ -110,15 +110,21 @@ func withMetastore(ctx context.Context, cfg *config.Config, do func(*hive.Catalo
 	return err
 }
 
-// differences asks the metastore. The error is errUnsure.
+// unless is the error of a command whose work is done but for asking the
+// metastore.
+func unless(err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%w: %w", errUnsure, err)
+}
+
+// differences asks the metastore.
 func differences(ctx context.Context, cfg *config.Config, at *place.Place) (ds []hive.Difference, err error) {
 	err = withMetastore(ctx, cfg, func(c *hive.Catalog) (err error) {
 		ds, err = c.Compare(ctx, func() (*ledger.State, error) { return ledger.Read(at.FS, at.Root) })
 		return err
 	})
-	if err != nil {
-		err = fmt.Errorf("%w: %w", errUnsure, err)
-	}
 	return ds, err
 }
 

@@ -197,7 +197,7 @@ var fsckCommand = command{
 		if len(rep.Faults) > 0 {
 			return fmt.Errorf("%w: %d", errFault, len(rep.Faults))
 		}
-		return unsure
+		return unless(unsure)
 	},
 }
 

@@ -142,7 +142,9 @@ func (c *Catalog) settle(ctx context.Context, t *hms.Table, batch []*part) error
 			case !sameLocation(old.Sd.Location, p.place):
 				p.err = fault.New(fault.Retry, "drop that partition, or find out who added it", "partition %s of %s.%s is in the metastore with the location %s; its data is at %s",
 					p.name, t.DbName, t.TableName, old.Sd.Location, p.place)
-			case p.a.Register || c.onlyAdd || counted(old.Parameters, p.a) && sameColumns(old.Sd.Cols, t.Sd.Cols):
+			case c.onlyAdd && (round == 0 || number(old.Parameters, paramNumber) != p.a.Number):
+				p.done = true // somebody else's, or newer
+			case p.a.Register || counted(old.Parameters, p.a) && sameColumns(old.Sd.Cols, t.Sd.Cols):
 				p.done = true
 			default:
 				alter = append(alter, p)

@@ -25,7 +25,8 @@ import (
 type Catalog struct {
 	o      *Options
 	client *client
-	// onlyAdd: what is there is left as it is.
+	// onlyAdd: what is there is left as it is; but the server may count the files
+	// of what is added itself, and that is set right.
 	onlyAdd bool
 }
 

@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"github.com/parquet-go/parquet-go"
+
+	"github.com/hivesink/hivesink/internal/testproc"
 )
 
 const filesYAML = `
@@ -49,22 +51,22 @@ func lines(n int, replaced map[int]string) string {
 
 // oneError checks that a run failed with one error, which says all of says,
 // and nothing else: no stack trace, no second report of the same.
-func oneError(t *testing.T, r result, says ...string) {
+func oneError(t *testing.T, r testproc.Result, says ...string) {
 	t.Helper()
-	if r.code != exitFailed {
+	if r.Code != exitFailed {
 		t.Fatalf("want exit %d: %v", exitFailed, r)
 	}
 	reports := 0
-	for text := range strings.Lines(r.err) {
+	for text := range strings.Lines(r.Err) {
 		if strings.HasPrefix(text, "hivesink ") {
 			reports++
 		}
 	}
-	if reports != 1 || strings.Contains(r.err, "goroutine ") || len(r.err) > 1200 {
+	if reports != 1 || strings.Contains(r.Err, "goroutine ") || len(r.Err) > 1200 {
 		t.Errorf("want one clear error: %v", r)
 	}
 	for _, text := range says {
-		if n := strings.Count(r.err, text); n == 0 {
+		if n := strings.Count(r.Err, text); n == 0 {
 			t.Errorf("the error does not say %q: %v", text, r)
 		}
 	}
@@ -319,7 +321,7 @@ func TestDiskFull(t *testing.T) {
 		}
 		tb.write("in/b.ndjson", strings.Join(strings.SplitAfter(lines(rows, nil), "\n")[1000:], ""))
 		limited := []string{"-c", `ulimit -f 64; exec "$@"`, "sh", binary, "run", "-c", tb.config}
-		oneError(t, start(t, nil, "sh", limited...).wait(t), "file too large")
+		oneError(t, start(t, nil, "sh", limited...).Wait(t), "file too large")
 		tb.wantOnly("before", upTo(1000))
 		tb.fsck(exitDone)
 		tb.run()

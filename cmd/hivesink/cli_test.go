@@ -15,6 +15,7 @@ import (
 	"github.com/parquet-go/parquet-go"
 
 	"github.com/hivesink/hivesink/audit"
+	"github.com/hivesink/hivesink/internal/testproc"
 	"github.com/hivesink/hivesink/ledger"
 )
 
@@ -72,11 +73,11 @@ func TestUsage(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			r := want(t, c.code, c.args...)
 			for _, text := range c.says {
-				if !strings.Contains(r.out+r.err, text) {
+				if !strings.Contains(r.Out+r.Err, text) {
 					t.Errorf("it does not say %q: %v", text, r)
 				}
 			}
-			if c.code != exitDone && len(c.args) > 0 && r.out != "" {
+			if c.code != exitDone && len(c.args) > 0 && r.Out != "" {
 				t.Errorf("an error goes to stderr only: %v", r)
 			}
 		})
@@ -101,7 +102,7 @@ func TestFacts(t *testing.T) {
 		NumFiles  int64  `json:"num_files"`
 		NumRows   int64  `json:"num_rows"`
 	}
-	out := want(t, exitDone, "partitions", "-c", tb.config, "--json").out
+	out := want(t, exitDone, "partitions", "-c", tb.config, "--json").Out
 	if err := json.Unmarshal([]byte(out), &parts); err != nil || len(parts) != int(s.Partitions) {
 		t.Fatalf("partitions --json: %v\n%s", err, out)
 	}
@@ -112,12 +113,12 @@ func TestFacts(t *testing.T) {
 	if rows != 5000 {
 		t.Fatalf("the catalogue has %d rows:\n%s", rows, out)
 	}
-	one := want(t, exitDone, "partitions", "-c", tb.config, parts[2].Partition).out
+	one := want(t, exitDone, "partitions", "-c", tb.config, parts[2].Partition).Out
 	if lines := strings.Count(one, "dt="); lines != 1 || !strings.Contains(one, parts[2].Partition) {
 		t.Fatalf("one partition was asked for:\n%s", one)
 	}
 
-	history := want(t, exitDone, "log", "-c", tb.config, "--json").out
+	history := want(t, exitDone, "log", "-c", tb.config, "--json").Out
 	dec := json.NewDecoder(strings.NewReader(history))
 	var seq uint64
 	var published int64
@@ -138,7 +139,7 @@ func TestFacts(t *testing.T) {
 	if int(seq) != tb.records() || published != 5000 {
 		t.Fatalf("log --json ends at %d of %d, %d rows published", seq, tb.records(), published)
 	}
-	text := want(t, exitDone, "log", "-c", tb.config).out
+	text := want(t, exitDone, "log", "-c", tb.config).Out
 	for _, word := range []string{"epoch: pipeline made-up", "end of input", "plan: unit", "published: dt=", "announced: "} {
 		if !strings.Contains(text, word) {
 			t.Errorf("log does not say %q:\n%s", word, text)
@@ -146,13 +147,13 @@ func TestFacts(t *testing.T) {
 	}
 
 	var version map[string]string
-	if err := json.Unmarshal([]byte(want(t, exitDone, "version", "--json").out), &version); err != nil || version["version"] == "" {
+	if err := json.Unmarshal([]byte(want(t, exitDone, "version", "--json").Out), &version); err != nil || version["version"] == "" {
 		t.Fatalf("version --json: %v %v", err, version)
 	}
-	if out := want(t, exitDone, "config", "schema").out; !json.Valid([]byte(out)) {
+	if out := want(t, exitDone, "config", "schema").Out; !json.Valid([]byte(out)) {
 		t.Fatalf("config schema is no JSON:\n%.200s", out)
 	}
-	human := want(t, exitDone, "run", "-c", tb.config, "--set", "source.datagen.rows=5000").out
+	human := want(t, exitDone, "run", "-c", tb.config, "--set", "source.datagen.rows=5000").Out
 	if !strings.Contains(human, "end of input") || !strings.Contains(human, "rows visible    5000") {
 		t.Fatalf("summary for people:\n%s", human)
 	}
@@ -163,8 +164,8 @@ func TestSecondProcess(t *testing.T) {
 	tb := newTable(t, madeUp(0, 2000))
 	other := tb.write("other.yaml", strings.Replace(madeUp(10, 0), "pipeline: made-up", "pipeline: newcomer", 1))
 	p := start(t, nil, binary, "run", "-c", tb.config, "--json")
-	if !p.until(t, "the first log record", func() bool { return tb.records() > 0 }) {
-		t.Fatal(p.end)
+	if !p.Until(t, "the first log record", func() bool { return tb.records() > 0 }) {
+		t.Fatal(p.End())
 	}
 	for name, args := range map[string][]string{
 		"same state directory":    {"run", "-c", tb.config},
@@ -173,21 +174,21 @@ func TestSecondProcess(t *testing.T) {
 		"drain beside a run":      {"drain", "-c", tb.config},
 	} {
 		r := want(t, exitFenced, args...)
-		if !strings.Contains(r.err, tb.root) && !strings.Contains(r.err, tb.state) {
+		if !strings.Contains(r.Err, tb.root) && !strings.Contains(r.Err, tb.state) {
 			t.Errorf("%s: the message does not name the table: %v", name, r)
 		}
 	}
 	before := tb.records()
-	if !p.until(t, "the next checkpoints", func() bool { return tb.records() > before+3 }) {
-		t.Fatalf("the owner was disturbed: %v", p.end)
+	if !p.Until(t, "the next checkpoints", func() bool { return tb.records() > before+3 }) {
+		t.Fatalf("the owner was disturbed: %v", p.End())
 	}
 	s := tb.terminate(p)
 
 	r := want(t, exitFenced, "run", "-c", other)
-	if !strings.Contains(r.err, "made-up") || !strings.Contains(r.err, "drain") {
+	if !strings.Contains(r.Err, "made-up") || !strings.Contains(r.Err, "drain") {
 		t.Errorf("the message names neither the owner nor the remedy: %v", r)
 	}
-	if r := want(t, exitFenced, "drain", "-c", other); !strings.Contains(r.err, "made-up") {
+	if r := want(t, exitFenced, "drain", "-c", other); !strings.Contains(r.Err, "made-up") {
 		t.Errorf("drain of another pipeline: %v", r)
 	}
 	want(t, exitDone, "drain", "-c", tb.config)
@@ -203,13 +204,13 @@ func TestSecondProcess(t *testing.T) {
 }
 
 // terminate sends SIGTERM and checks that the run ends cleanly.
-func (tb *table) terminate(p *process) summary {
+func (tb *table) terminate(p *testproc.Process) summary {
 	tb.t.Helper()
-	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
-		tb.t.Fatalf("%v: %v", err, p.end)
+	if err := p.Send(syscall.SIGTERM); err != nil {
+		tb.t.Fatalf("%v: %v", err, p.End())
 	}
-	r := p.wait(tb.t)
-	if r.code != exitDone {
+	r := p.Wait(tb.t)
+	if r.Code != exitDone {
 		tb.t.Fatalf("after SIGTERM: %v", r)
 	}
 	return lastLine(tb.t, r)
@@ -218,8 +219,8 @@ func (tb *table) terminate(p *process) summary {
 func TestTerminate(t *testing.T) {
 	tb := newTable(t, madeUp(0, 20_000))
 	p := start(t, nil, binary, "run", "-c", tb.config, "--json")
-	if !p.until(t, "a few checkpoints", func() bool { return tb.records() >= 8 }) {
-		t.Fatal(p.end)
+	if !p.Until(t, "a few checkpoints", func() bool { return tb.records() >= 8 }) {
+		t.Fatal(p.End())
 	}
 	s := tb.terminate(p)
 	ids := tb.ids()
@@ -233,7 +234,7 @@ func TestTerminate(t *testing.T) {
 		t.Fatalf("hidden data files are left: %v", left)
 	}
 	tb.fsck(exitDone)
-	for _, line := range strings.Split(p.end.out, "\n") {
+	for _, line := range strings.Split(p.End().Out, "\n") {
 		if line != "" && !json.Valid([]byte(line)) {
 			t.Fatalf("stdout has a line that is no JSON: %q", line)
 		}
@@ -241,8 +242,8 @@ func TestTerminate(t *testing.T) {
 	// A signal during the start is as good.
 	p = start(t, nil, binary, "run", "-c", tb.config, "--json")
 	before := tb.records()
-	if !p.until(t, "the new epoch", func() bool { return tb.records() > before }) {
-		t.Fatal(p.end)
+	if !p.Until(t, "the new epoch", func() bool { return tb.records() > before }) {
+		t.Fatal(p.End())
 	}
 	if s := tb.terminate(p); s.RowsVisible != int64(len(tb.ids())) {
 		t.Fatalf("%d ids are visible: %+v", len(tb.ids()), s)
@@ -254,18 +255,18 @@ func TestTerminate(t *testing.T) {
 func TestFsckBesideARun(t *testing.T) {
 	tb := newTable(t, madeUp(30_000, 15_000))
 	p := start(t, nil, binary, "run", "-c", tb.config, "--json", "--set", "compaction.max_delay=100ms")
-	if !p.until(t, "the first log record", func() bool { return tb.records() > 0 }) {
-		t.Fatal(p.end)
+	if !p.Until(t, "the first log record", func() bool { return tb.records() > 0 }) {
+		t.Fatal(p.End())
 	}
 	n, pending := 0, 0
-	for !p.ended() {
+	for !p.Ended() {
 		rep := tb.fsck(exitDone)
 		if rep.PendingRows > 0 {
 			pending++
 		}
 		n++
 	}
-	if r := p.wait(t); r.code != exitDone {
+	if r := p.Wait(t); r.Code != exitDone {
 		t.Fatal(r)
 	}
 	if n < 5 || pending == 0 {
@@ -404,7 +405,7 @@ func TestFsckFinds(t *testing.T) {
 					t.Errorf("no fault of kind %q: %+v", kind, rep.Faults)
 				}
 			}
-			text := want(t, exitFault, "fsck", "-c", tb.config).out
+			text := want(t, exitFault, "fsck", "-c", tb.config).Out
 			names(t, text, a, rows[0])
 			if c.both {
 				names(t, text, b, rows[1])

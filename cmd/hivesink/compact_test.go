@@ -70,7 +70,7 @@ func (tb *table) compact(code int, args ...string) maintenance.Report {
 	tb.t.Helper()
 	r := want(tb.t, code, append([]string{"compact", "-c", tb.config, "--json"}, args...)...)
 	var rep maintenance.Report
-	if err := json.Unmarshal([]byte(r.out), &rep); err != nil {
+	if err := json.Unmarshal([]byte(r.Out), &rep); err != nil {
 		tb.t.Fatalf("compact --json: %v\n%v", err, r)
 	}
 	return rep
@@ -142,7 +142,7 @@ func TestCompactForeign(t *testing.T) {
 	}
 	r := want(t, exitDone, "compact", "-c", tb.config)
 	for _, text := range []string{"dt=0  nothing to do: one file", "3 → 3", "done after"} {
-		if !strings.Contains(r.out, text) {
+		if !strings.Contains(r.Out, text) {
 			t.Errorf("it does not say %q: %v", text, r)
 		}
 	}
@@ -186,7 +186,7 @@ func TestCompactFailures(t *testing.T) {
 	}
 	r := want(t, exitFailed, "compact", "-c", tb.config)
 	for _, text := range []string{"dt=1  FAILED: f-2.parquet: it is cut short", "dt=9  left alone: it is a symbolic link", "2 compacted, 0 as they were, 1 left alone, 1 failed", "1 of 4 partitions could not be compacted"} {
-		if !strings.Contains(r.out+r.err, text) {
+		if !strings.Contains(r.Out+r.Err, text) {
 			t.Errorf("it does not say %q: %v", text, r)
 		}
 	}
@@ -204,7 +204,7 @@ func TestCompactFailures(t *testing.T) {
 		{[]string{"--set", "table.location=" + tb.dir + "/none"}, exitUsage, "table.location"},
 		{[]string{"--set", "table.location=hdfs://nn/x"}, exitUsage, "hdfs"},
 	} {
-		if r := want(t, c.code, append([]string{"compact", "-c", tb.config}, c.args...)...); !strings.Contains(r.err, c.says) {
+		if r := want(t, c.code, append([]string{"compact", "-c", tb.config}, c.args...)...); !strings.Contains(r.Err, c.says) {
 			t.Errorf("%v does not say %q: %v", c.args, c.says, r)
 		}
 	}
@@ -222,7 +222,7 @@ func TestCompactUnpartitioned(t *testing.T) {
 		t.Fatal("--dry-run changed the table")
 	}
 	r := want(t, exitUsage, "compact", "-c", tb.config)
-	if !strings.Contains(r.out+r.err, "--allow-window") {
+	if !strings.Contains(r.Out+r.Err, "--allow-window") {
 		t.Errorf("it does not name the flag: %v", r)
 	}
 	if rep := tb.compact(exitDone, "--allow-window"); rep.FilesAfter != 1 || !rep.Partitions[0].Window {
@@ -256,20 +256,20 @@ compaction: {policy: off}
 func TestCompactOwnership(t *testing.T) {
 	tb := newTable(t, strings.Replace(madeUp(6000, 6000), "max_delay: 1s", "policy: off", 1))
 	p := start(t, nil, binary, "run", "-c", tb.config)
-	if !p.until(t, "the first files", func() bool { return tb.records() > 0 && len(tb.files()) > 4 }) {
-		t.Fatalf("the run ended: %v", p.wait(t))
+	if !p.Until(t, "the first files", func() bool { return tb.records() > 0 && len(tb.files()) > 4 }) {
+		t.Fatalf("the run ended: %v", p.Wait(t))
 	}
-	if r := want(t, exitFenced, "compact", "-c", tb.config); !strings.Contains(r.err, "locked by another process") {
+	if r := want(t, exitFenced, "compact", "-c", tb.config); !strings.Contains(r.Err, "locked by another process") {
 		t.Errorf("beside a run it says: %v", r)
 	}
-	if r := p.wait(t); r.code != exitDone {
+	if r := p.Wait(t); r.Code != exitDone {
 		t.Fatal(r)
 	}
 	tb.fsck(exitDone)
 	other := tb.write("other.yaml", strings.Replace(foreignYAML, "maintenance", "another", 1))
 	for _, args := range [][]string{nil, {"--dry-run"}} {
 		before := tb.inodes()
-		if r := want(t, exitFenced, append([]string{"compact", "-c", other}, args...)...); !strings.Contains(r.err, `belongs to pipeline "made-up"`) {
+		if r := want(t, exitFenced, append([]string{"compact", "-c", other}, args...)...); !strings.Contains(r.Err, `belongs to pipeline "made-up"`) {
 			t.Errorf("another pipeline's table, %v: %v", args, r)
 		}
 		if after := tb.inodes(); after != before {
@@ -334,15 +334,15 @@ func TestCompactStopped(t *testing.T) {
 		}
 		return len(names)
 	}
-	if !p.until(t, "the first partition", func() bool { return visible() < 60 }) {
-		t.Fatalf("it ended: %v", p.wait(t))
+	if !p.Until(t, "the first partition", func() bool { return visible() < 60 }) {
+		t.Fatalf("it ended: %v", p.Wait(t))
 	}
-	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+	if err := p.Send(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
-	r := p.wait(t)
+	r := p.Wait(t)
 	var rep maintenance.Report
-	if err := json.Unmarshal([]byte(r.out), &rep); err != nil || r.code != exitDone || !rep.Stopped || rep.Failed > 0 {
+	if err := json.Unmarshal([]byte(r.Out), &rep); err != nil || r.Code != exitDone || !rep.Stopped || rep.Failed > 0 {
 		t.Fatalf("stopped: %v, %+v, %v", err, rep, r)
 	}
 	tb.noCompactionLeft()
@@ -510,9 +510,9 @@ func killCompaction(t *testing.T, tb *table, rng *rand.Rand, logged bool, most i
 		p := start(t, nil, binary, "compact", "-c", tb.config, "--json")
 		if hits < most {
 			select {
-			case <-p.done:
+			case <-p.Done():
 			case <-time.After(time.Duration(rng.IntN(120_000)) * time.Microsecond):
-				if p.kill(t) {
+				if p.Kill(t) {
 					hits++
 					if logged {
 						tb.fsck(exitDone)
@@ -521,12 +521,12 @@ func killCompaction(t *testing.T, tb *table, rng *rand.Rand, logged bool, most i
 				}
 			}
 		}
-		r := p.wait(t)
-		if r.code != exitDone {
+		r := p.Wait(t)
+		if r.Code != exitDone {
 			t.Fatalf("after %d kills: %v", hits, r)
 		}
 		var rep maintenance.Report
-		if err := json.Unmarshal([]byte(r.out), &rep); err != nil {
+		if err := json.Unmarshal([]byte(r.Out), &rep); err != nil {
 			t.Fatal(err)
 		}
 		settled += rep.Settled

@@ -1,24 +1,22 @@
 package main
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
 	"github.com/parquet-go/parquet-go"
 
 	"github.com/hivesink/hivesink/audit"
+	"github.com/hivesink/hivesink/internal/testproc"
 	"github.com/hivesink/hivesink/layout"
 	"github.com/hivesink/hivesink/ledger"
 	"github.com/hivesink/hivesink/storage/localfs"
@@ -30,19 +28,13 @@ var binary string
 func TestMain(m *testing.M) { os.Exit(testMain(m)) }
 
 func testMain(m *testing.M) int {
-	dir, err := os.MkdirTemp("", "hivesink-e2e-")
+	path, remove, err := testproc.Build("")
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	defer os.RemoveAll(dir)
-	binary = filepath.Join(dir, "hivesink")
-	build := exec.Command("go", "build", "-o", binary, ".")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
-		fmt.Fprintf(os.Stderr, "build the program: %v\n%s", err, out)
-		return 1
-	}
+	defer remove()
+	binary = path
 	return m.Run()
 }
 
@@ -80,115 +72,23 @@ func (tb *table) write(name, text string) string {
 	return full
 }
 
-// result is a process that has ended.
-type result struct {
-	code     int // -1: ended by a signal
-	signal   syscall.Signal
-	out, err string
-}
-
-func (r result) String() string {
-	return fmt.Sprintf("exit %d (signal %d)\nstdout:\n%s\nstderr:\n%s", r.code, r.signal, r.out, r.err)
-}
-
-// process is a running hivesink.
-type process struct {
-	cmd      *exec.Cmd
-	out, err bytes.Buffer
-	done     chan struct{} // closed when it has ended; then end is set
-	end      result
-}
-
 // start runs a program; the test's end kills it.
-func start(t testing.TB, stdin io.Reader, name string, args ...string) *process {
+func start(t testing.TB, stdin io.Reader, name string, args ...string) *testproc.Process {
 	t.Helper()
-	p := &process{cmd: exec.Command(name, args...), done: make(chan struct{})}
-	p.cmd.Stdin, p.cmd.Stdout, p.cmd.Stderr = stdin, &p.out, &p.err
-	if err := p.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	go func() { // ends with the process
-		defer close(p.done)
-		err := p.cmd.Wait()
-		p.end = result{code: p.cmd.ProcessState.ExitCode(), out: p.out.String(), err: p.err.String()}
-		if st, ok := p.cmd.ProcessState.Sys().(syscall.WaitStatus); ok && st.Signaled() {
-			p.end.signal = st.Signal()
-		}
-		var exit *exec.ExitError
-		if err != nil && !errors.As(err, &exit) {
-			p.end.err += "\nwait: " + err.Error()
-		}
-	}()
-	t.Cleanup(func() {
-		_ = p.cmd.Process.Kill() // it may have ended long ago
-		<-p.done
-	})
-	return p
-}
-
-func (p *process) ended() bool {
-	select {
-	case <-p.done:
-		return true
-	default:
-		return false
-	}
-}
-
-// wait waits for the end of the process.
-func (p *process) wait(t testing.TB) result {
-	t.Helper()
-	select {
-	case <-p.done:
-		return p.end
-	case <-time.After(deadline):
-		_ = p.cmd.Process.Signal(syscall.SIGQUIT)
-		<-p.done
-		t.Fatalf("%v did not end within %s:\n%v", p.cmd.Args, deadline, p.end)
-		panic("not reached")
-	}
-}
-
-// kill sends SIGKILL and says whether it hit a live process.
-func (p *process) kill(t testing.TB) bool {
-	t.Helper()
-	_ = p.cmd.Process.Kill() // an error means that it has ended, as end tells
-	<-p.done
-	return p.end.signal == syscall.SIGKILL
-}
-
-// until polls for a condition while the process runs. False: the process ended
-// before.
-func (p *process) until(t testing.TB, what string, happened func() bool) bool {
-	t.Helper()
-	tick := time.NewTicker(time.Millisecond)
-	defer tick.Stop()
-	late := time.After(deadline)
-	for {
-		if happened() {
-			return true
-		}
-		select {
-		case <-p.done:
-			return false
-		case <-late:
-			t.Fatalf("%s did not happen within %s", what, deadline)
-		case <-tick.C:
-		}
-	}
+	return testproc.Start(t, testproc.Command{Path: name, Args: args, Stdin: stdin, Deadline: deadline})
 }
 
 // execute runs one command to its end.
-func execute(t testing.TB, args ...string) result {
+func execute(t testing.TB, args ...string) testproc.Result {
 	t.Helper()
-	return start(t, nil, binary, args...).wait(t)
+	return start(t, nil, binary, args...).Wait(t)
 }
 
 // want runs one command and fails the test unless it exits with code.
-func want(t testing.TB, code int, args ...string) result {
+func want(t testing.TB, code int, args ...string) testproc.Result {
 	t.Helper()
 	r := execute(t, args...)
-	if r.code != code {
+	if r.Code != code {
 		t.Fatalf("hivesink %s: want exit %d: %v", strings.Join(args, " "), code, r)
 	}
 	return r
@@ -200,9 +100,9 @@ func (tb *table) run(args ...string) summary {
 	return lastLine(tb.t, want(tb.t, exitDone, append([]string{"run", "-c", tb.config, "--json"}, args...)...))
 }
 
-func lastLine(t testing.TB, r result) (s summary) {
+func lastLine(t testing.TB, r testproc.Result) (s summary) {
 	t.Helper()
-	lines := strings.Split(strings.TrimSpace(r.out), "\n")
+	lines := strings.Split(strings.TrimSpace(r.Out), "\n")
 	dec := json.NewDecoder(strings.NewReader(lines[len(lines)-1]))
 	dec.DisallowUnknownFields()
 	if err := dec.Decode(&s); err != nil {
@@ -216,7 +116,7 @@ func (tb *table) fsck(code int) audit.Report {
 	tb.t.Helper()
 	r := want(tb.t, code, "fsck", "-c", tb.config, "--json")
 	var rep audit.Report
-	if err := json.Unmarshal([]byte(r.out), &rep); err != nil {
+	if err := json.Unmarshal([]byte(r.Out), &rep); err != nil {
 		tb.t.Fatalf("fsck --json: %v\n%v", err, r)
 	}
 	if (len(rep.Faults) == 0) != (code == exitDone) {

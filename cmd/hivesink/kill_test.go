@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hivesink/hivesink/internal/testproc"
 	"github.com/hivesink/hivesink/layout"
 	"github.com/hivesink/hivesink/ledger"
 )
@@ -152,11 +153,11 @@ func (tb *table) spoilState(turn int) {
 }
 
 // moment waits for the moment to kill. False: the process ended before.
-func (tb *table) moment(p *process, rng *rand.Rand, atEnd bool) bool {
+func (tb *table) moment(p *testproc.Process, rng *rand.Rand, atEnd bool) bool {
 	tb.t.Helper()
 	if atEnd {
 		seen := 0
-		if !p.until(tb.t, "the end of input", func() bool { return tb.inputEnded(&seen) }) {
+		if !p.Until(tb.t, "the end of input", func() bool { return tb.inputEnded(&seen) }) {
 			return false
 		}
 	}
@@ -165,14 +166,14 @@ func (tb *table) moment(p *process, rng *rand.Rand, atEnd bool) bool {
 		ahead = 3 // few are left
 	}
 	more := tb.records() + rng.IntN(ahead)
-	if !p.until(tb.t, "the next log records", func() bool { return tb.records() >= more }) {
+	if !p.Until(tb.t, "the next log records", func() bool { return tb.records() >= more }) {
 		return false
 	}
 	if rng.IntN(2) == 0 {
 		return true // at the record
 	}
 	select { // some time after it
-	case <-p.done:
+	case <-p.Done():
 		return false
 	case <-time.After(time.Duration(rng.IntN(40_000)) * time.Microsecond):
 		return true
@@ -211,7 +212,7 @@ func killAgain(t *testing.T, yaml string, rows, want int) {
 	for {
 		p := start(t, nil, binary, "run", "-c", tb.config, "--json")
 		end := hits >= want-late
-		if hits < want && tb.moment(p, rng, end) && p.kill(t) {
+		if hits < want && tb.moment(p, rng, end) && p.Kill(t) {
 			hits++
 			seen := 0
 			if tb.inputEnded(&seen) {
@@ -223,7 +224,7 @@ func killAgain(t *testing.T, yaml string, rows, want int) {
 			tb.spoilState(hits)
 			continue
 		}
-		if r := p.wait(t); r.code != exitDone {
+		if r := p.Wait(t); r.Code != exitDone {
 			t.Fatalf("after %d kills: %v", hits, r)
 		}
 		if missed++; hits >= want || missed > want {

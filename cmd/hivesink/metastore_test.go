@@ -61,7 +61,7 @@ func (a *announced) partitions(code int, args ...string) string {
 		NumRows   int64  `json:"num_rows"`
 		Metastore string `json:"metastore"`
 	}
-	if err := json.Unmarshal([]byte(r.out), &list); err != nil {
+	if err := json.Unmarshal([]byte(r.Out), &list); err != nil {
 		a.t.Fatalf("%v: %v", err, r)
 	}
 	var out []string
@@ -103,14 +103,14 @@ func TestMetastoreKnows(t *testing.T) {
 	if rep := a.fsck(exitDone); rep.Metastore != "agrees" {
 		t.Errorf("%+v", rep)
 	}
-	if text := want(t, exitDone, "partitions", "-c", a.config).out; !strings.Contains(text, "METASTORE") || !strings.Contains(text, "agrees") {
+	if text := want(t, exitDone, "partitions", "-c", a.config).Out; !strings.Contains(text, "METASTORE") || !strings.Contains(text, "agrees") {
 		t.Error(text)
 	}
 	// Down: said so, with an exit code of its own; what the log knows is listed.
 	a.s.Stop()
 	a.is("down", a.partitions(exitUnsure), "dt=d1 1 , dt=d2 1 ")
 	r := want(t, exitUnsure, "fsck", "-c", a.config)
-	if !strings.Contains(r.out, "not asked") || !strings.Contains(r.out, "clean") || !strings.Contains(r.err, "metastore.uri") {
+	if !strings.Contains(r.Out, "not asked") || !strings.Contains(r.Out, "clean") || !strings.Contains(r.Err, "metastore.uri") {
 		t.Error(r)
 	}
 	want(t, exitFailed, "partitions", "-c", a.config, "--add-missing")
@@ -141,7 +141,7 @@ func TestTableDropped(t *testing.T) {
 	a.s.DropTable("default.t")
 	a.day()
 	r := want(t, exitFailed, "run", "-c", a.config) // not made by itself: nobody said so
-	if !strings.Contains(r.err, "default.t") || !strings.Contains(r.err, "metastore.create_table") {
+	if !strings.Contains(r.Err, "default.t") || !strings.Contains(r.Err, "metastore.create_table") {
 		t.Error(r)
 	}
 	a.is("dropped", a.partitions(exitDone), "dt=d1 1 no-table, dt=d2 1 no-table")
@@ -179,11 +179,11 @@ func TestMetastoreLater(t *testing.T) {
 	// It would try for half a minute; the day is accepted, and it is killed.
 	seen := a.records()
 	p := start(t, nil, binary, "run", "-c", a.config)
-	if !p.until(t, "the end of the input", func() bool { return a.inputEnded(&seen) }) || !p.kill(t) {
-		t.Fatalf("it ended by itself: %v", p.end)
+	if !p.Until(t, "the end of the input", func() bool { return a.inputEnded(&seen) }) || !p.Kill(t) {
+		t.Fatalf("it ended by itself: %v", p.End())
 	}
-	if !strings.Contains(p.end.err, "metastore") {
-		t.Errorf("it does not say that the metastore is off: %v", p.end)
+	if !strings.Contains(p.End().Err, "metastore") {
+		t.Errorf("it does not say that the metastore is off: %v", p.End())
 	}
 	a.is("off", a.partitions(exitUnsure), "dt=d1 1 , dt=d2 1 ")
 	a.s.Start(t)
@@ -209,7 +209,7 @@ func TestColumnsFromMetastore(t *testing.T) {
 	a.fsck(exitDone)
 	a.s.DropTable("default.t")
 	r := want(t, exitFailed, "run", "-c", a.config)
-	if !strings.Contains(r.err, "table.columns are left out") || !strings.Contains(r.err, "default.t") {
+	if !strings.Contains(r.Err, "table.columns are left out") || !strings.Contains(r.Err, "default.t") {
 		t.Error(r)
 	}
 }

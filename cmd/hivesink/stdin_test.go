@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/hivesink/hivesink/internal/testproc"
 )
 
 const stdinYAML = `
@@ -22,7 +24,7 @@ checkpoint: {interval: 50ms}
 `
 
 // feed starts a run whose standard input stays open after text.
-func (tb *table) feed(text string, args ...string) (*process, *os.File) {
+func (tb *table) feed(text string, args ...string) (*testproc.Process, *os.File) {
 	tb.t.Helper()
 	r, w, err := os.Pipe()
 	if err != nil {
@@ -32,13 +34,13 @@ func (tb *table) feed(text string, args ...string) (*process, *os.File) {
 	r.Close()
 	tb.t.Cleanup(func() { w.Close() })
 	if _, err := io.WriteString(w, text); err != nil {
-		tb.t.Fatalf("%v: %v", err, p.end)
+		tb.t.Fatalf("%v: %v", err, p.End())
 	}
 	return p, w
 }
 
 // durable waits until the log has n accepted rows.
-func (tb *table) durable(p *process, n int64) {
+func (tb *table) durable(p *testproc.Process, n int64) {
 	tb.t.Helper()
 	accepted := func() (rows int64) {
 		if tb.records() == 0 {
@@ -49,8 +51,8 @@ func (tb *table) durable(p *process, n int64) {
 		}
 		return rows
 	}
-	if !p.until(tb.t, "the checkpoint", func() bool { return accepted() >= n }) {
-		tb.t.Fatal(p.end)
+	if !p.Until(tb.t, "the checkpoint", func() bool { return accepted() >= n }) {
+		tb.t.Fatal(p.End())
 	}
 }
 
@@ -70,14 +72,14 @@ func TestStdin(t *testing.T) {
 
 	p, _ = tb.feed(part(2000), "--resume")
 	tb.durable(p, 2000)
-	if !p.kill(t) {
-		t.Fatalf("the run ended before it was killed: %v", p.end)
+	if !p.Kill(t) {
+		t.Fatalf("the run ended before it was killed: %v", p.End())
 	}
 	tb.fsck(exitDone)
 
 	p, w := tb.feed(part(3000), "--resume")
 	w.Close()
-	if r := p.wait(t); r.code != exitDone {
+	if r := p.Wait(t); r.Code != exitDone {
 		t.Fatal(r)
 	} else if s := lastLine(t, r); s.RowsRead != 1000 || s.RowsVisible != 3000 || s.Stopped {
 		t.Fatalf("resumed: %+v", s)
@@ -88,7 +90,7 @@ func TestStdin(t *testing.T) {
 	// Without --resume a run is a new stream.
 	p, w = tb.feed(part(10))
 	w.Close()
-	if r := p.wait(t); r.code != exitDone {
+	if r := p.Wait(t); r.Code != exitDone {
 		t.Fatal(r)
 	}
 	if ids := tb.ids(); len(ids) != 3010 || len(slices.Compact(ids)) != 3000 {
@@ -98,7 +100,7 @@ func TestStdin(t *testing.T) {
 	// Another stream is not the last one.
 	p, w = tb.feed(strings.Replace(part(10), `"id":0`, `"id":7`, 1), "--resume")
 	w.Close()
-	if r := p.wait(t); r.code != exitDone && r.code != exitFailed {
+	if r := p.Wait(t); r.Code != exitDone && r.Code != exitFailed {
 		t.Fatal(r)
 	}
 	tb.fsck(exitDone)

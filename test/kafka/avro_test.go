@@ -130,8 +130,8 @@ func TestRegistryOutage(t *testing.T) {
 	w.format, w.columns = "avro", "[id bigint]"
 	w.options = []string{"start_timeout: 2s", "schema_registry: {url: \"http://localhost:1\"}"}
 	p := w.start()
-	if code := p.wait(); code != 2 || !strings.Contains(p.log(), "source.kafka.schema_registry.url") {
-		t.Errorf("exit code %d:\n%s", code, p.log())
+	if code := p.wait(); code != 2 || !strings.Contains(p.Log(), "source.kafka.schema_registry.url") {
+		t.Errorf("exit code %d:\n%s", code, p.Log())
 	}
 	const schema = `{"type":"record","name":"E","fields":[{"name":"id","type":"long"}]}`
 	id := registerSchema(t, w.topic+"-value", schema)

@@ -35,7 +35,7 @@ func TestKillAndResume(t *testing.T) {
 	p := w.start()
 	p.await("msg=published")
 	w.produce(numbered(5000, 5000, 2)...)
-	p.kill()
+	p.Kill(w.t)
 	p = w.start()
 	w.produce(numbered(10000, 10, 2)...)
 	eventually(t, "all rows", func() error { return w.committed(5005, 5005) })

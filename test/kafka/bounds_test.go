@@ -75,8 +75,8 @@ func TestStartOffsetsAreThere(t *testing.T) {
 	for start, want := range map[string]string{"6": "has offsets 0 to 5, not 6", "0=1": "has no offset for topic " + w.topic + " partition 1"} {
 		w.options = []string{`start: "` + start + `"`, "until: end"}
 		p := w.start()
-		if code := p.wait(); code != 2 || !strings.Contains(p.log(), "source.kafka.start: ") || !strings.Contains(p.log(), want) {
-			t.Errorf("start %s: exit code %d:\n%s", start, code, p.log())
+		if code := p.wait(); code != 2 || !strings.Contains(p.Log(), "source.kafka.start: ") || !strings.Contains(p.Log(), want) {
+			t.Errorf("start %s: exit code %d:\n%s", start, code, p.Log())
 		}
 	}
 }
@@ -95,7 +95,7 @@ func TestEndIsThatOfTheStart(t *testing.T) {
 	p.signal(syscall.SIGSTOP)
 	w.produce(numbered(n, 10, 1)...)
 	select {
-	case <-p.done:
+	case <-p.Done():
 		t.Fatal("it has ended before the messages came")
 	default:
 	}

@@ -223,7 +223,7 @@ func TestLatestIsKept(t *testing.T) {
 	w.options = []string{"start: latest"}
 	p := w.start()
 	eventually(t, "the start to be durable", func() error { return w.committed(10) })
-	p.kill()
+	p.Kill(w.t)
 	w.produce(numbered(10, 5, 1)...) // while nobody reads
 	p = w.start()
 	eventually(t, "the rows", func() error { return w.committed(15) })
@@ -268,8 +268,8 @@ func TestPoisonFails(t *testing.T) {
 	records[5].Value = []byte("no")
 	w.produce(records...)
 	p := w.start()
-	if code := p.wait(); code != 1 || !strings.Contains(p.log(), "offset 5") {
-		t.Errorf("exit code %d:\n%s", code, p.log())
+	if code := p.wait(); code != 1 || !strings.Contains(p.Log(), "offset 5") {
+		t.Errorf("exit code %d:\n%s", code, p.Log())
 	}
 	w.wantIDs(0, 4)
 	w.wantCommitted(5)

@@ -68,8 +68,8 @@ func TestTopicMadeAgain(t *testing.T) {
 			if !running {
 				p = w.start()
 			}
-			if code := p.wait(); code != 1 || !strings.Contains(p.log(), was) || !strings.Contains(p.log(), is) || !strings.Contains(p.log(), "deleted and made again") {
-				t.Errorf("exit code %d, want both ids, %s and %s:\n%s", code, was, is, p.log())
+			if code := p.wait(); code != 1 || !strings.Contains(p.Log(), was) || !strings.Contains(p.Log(), is) || !strings.Contains(p.Log(), "deleted and made again") {
+				t.Errorf("exit code %d, want both ids, %s and %s:\n%s", code, was, is, p.Log())
 			}
 			w.wantIDs(0, 9)
 		})
@@ -96,9 +96,9 @@ func TestOffsetOutOfRange(t *testing.T) {
 	w.produce(numbered(10, 20, 1)...)
 	w.deleteBefore(15)
 	p := w.start()
-	if code := p.wait(); code != 1 || !strings.Contains(p.log(), "the next offset to read is 10, the first there is 15") ||
-		!strings.Contains(p.log(), "source.kafka.offset_out_of_range") {
-		t.Fatalf("exit code %d:\n%s", code, p.log())
+	if code := p.wait(); code != 1 || !strings.Contains(p.Log(), "the next offset to read is 10, the first there is 15") ||
+		!strings.Contains(p.Log(), "source.kafka.offset_out_of_range") {
+		t.Fatalf("exit code %d:\n%s", code, p.Log())
 	}
 	w.options = []string{"until: end", "offset_out_of_range: earliest"}
 	if s := w.run(); s.RowsRead != 15 || s.RowsVisible != 25 {
@@ -197,8 +197,8 @@ func TestForeignMember(t *testing.T) {
 	if s := p.summary(); s.RowsRead != 10 {
 		t.Errorf("%+v", s)
 	}
-	if !strings.Contains(p.log(), "others are members of source.kafka.group") || !strings.Contains(p.log(), "intruder") {
-		t.Errorf("the log does not name the other member:\n%s", p.log())
+	if !strings.Contains(p.Log(), "others are members of source.kafka.group") || !strings.Contains(p.Log(), "intruder") {
+		t.Errorf("the log does not name the other member:\n%s", p.Log())
 	}
 }
 

@@ -60,8 +60,8 @@ func TestDamagedBatch(t *testing.T) {
 	p := w.start()
 	code := p.wait()
 	for _, want := range []string{"topic " + w.topic + " partition 0 at offset 10 is damaged", "checksum", "a fetch is damaged; trying again"} {
-		if code != 1 || !strings.Contains(p.log(), want) {
-			t.Fatalf("exit code %d, want 1 and %q:\n%s", code, want, p.log())
+		if code != 1 || !strings.Contains(p.Log(), want) {
+			t.Fatalf("exit code %d, want 1 and %q:\n%s", code, want, p.Log())
 		}
 	}
 	w.wantIDs(0, 9)

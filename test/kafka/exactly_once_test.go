@@ -69,7 +69,7 @@ func TestExactlyOnce(t *testing.T) {
 		p.await("msg=checkpoint")
 		select {
 		case <-time.After(time.Duration(r.IntN(1200)) * time.Millisecond):
-			p.kill()
+			p.Kill(w.t)
 			kills++
 			continue
 		case n := <-committed:

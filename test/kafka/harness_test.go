@@ -4,17 +4,14 @@
 package kafkatest
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -24,6 +21,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"github.com/hivesink/hivesink/internal/testproc"
 	"github.com/hivesink/hivesink/test/engines"
 	"github.com/hivesink/hivesink/test/services"
 )
@@ -31,18 +29,13 @@ import (
 var program string
 
 func TestMain(m *testing.M) {
-	dir, err := os.MkdirTemp("", "hivesink")
+	path, remove, err := testproc.Build("")
 	if err != nil {
 		panic(err)
 	}
-	program = filepath.Join(dir, "hivesink")
-	cmd := exec.Command("go", "build", "-o", program, "github.com/hivesink/hivesink/cmd/hivesink")
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		panic(fmt.Sprintf("%v\n%s", err, out))
-	}
+	program = path
 	code := m.Run()
-	os.RemoveAll(dir)
+	remove()
 	os.Exit(code)
 }
 
@@ -226,97 +219,35 @@ func (w *world) location() string { return filepath.Join(w.dir, "table") }
 
 // process is a run of the binary.
 type process struct {
-	t    *testing.T
-	cmd  *exec.Cmd
-	mu   sync.Mutex
-	out  bytes.Buffer
-	errs bytes.Buffer
-	done chan struct{}
-	err  error
+	*testproc.Process
+	t *testing.T
 }
 
 // start starts `hivesink run`.
 func (w *world) start(args ...string) *process {
 	w.t.Helper()
-	p := &process{t: w.t, cmd: exec.Command(program, append([]string{"run", "-v", "--json", "-c", w.config()}, args...)...), done: make(chan struct{})}
-	p.cmd.Stdout = &lockedWriter{&p.mu, &p.out}
-	p.cmd.Stderr = &lockedWriter{&p.mu, &p.errs}
-	if err := p.cmd.Start(); err != nil {
-		w.t.Fatal(err)
-	}
-	go func() {
-		p.err = p.cmd.Wait()
-		close(p.done)
-	}()
-	w.t.Cleanup(func() {
-		p.cmd.Process.Kill()
-		<-p.done
-	})
-	return p
-}
-
-type lockedWriter struct {
-	mu *sync.Mutex
-	b  *bytes.Buffer
-}
-
-func (l *lockedWriter) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(p)
-}
-
-func (p *process) log() string {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.errs.String()
+	return &process{t: w.t, Process: testproc.Start(w.t, testproc.Command{Path: program, Deadline: 90 * time.Second,
+		Args: append([]string{"run", "-v", "--json", "-c", w.config()}, args...)})}
 }
 
 // await waits until the log has a text.
 func (p *process) await(text string) {
 	p.t.Helper()
-	eventually(p.t, "the log to say "+text, func() error {
-		if strings.Contains(p.log(), text) {
-			return nil
-		}
-		select {
-		case <-p.done:
-			if strings.Contains(p.log(), text) {
-				return nil
-			}
-			p.t.Fatalf("the run ended without %q: %v\n%s", text, p.err, p.log())
-		default:
-		}
-		return fmt.Errorf("the log is\n%s", p.log())
-	})
+	says := func() bool { return strings.Contains(p.Log(), text) }
+	if !p.Until(p.t, "the log to say "+text, says) && !says() {
+		p.t.Fatalf("the run ended without %q: %v", text, p.End())
+	}
 }
 
 // wait waits for the end and returns the exit code.
 func (p *process) wait() int {
 	p.t.Helper()
-	select {
-	case <-p.done:
-	case <-time.After(90 * time.Second):
-		p.t.Fatalf("the run does not end:\n%s", p.log())
-	}
-	var e *exec.ExitError
-	if errors.As(p.err, &e) {
-		return e.ExitCode()
-	}
-	if p.err != nil {
-		p.t.Fatal(p.err)
-	}
-	return 0
-}
-
-func (p *process) kill() {
-	p.cmd.Process.Kill()
-	<-p.done
+	return p.Wait(p.t).Code
 }
 
 func (p *process) signal(s syscall.Signal) {
 	p.t.Helper()
-	if err := p.cmd.Process.Signal(s); err != nil {
+	if err := p.Send(s); err != nil {
 		p.t.Fatal(err)
 	}
 }
@@ -327,7 +258,7 @@ func (p *process) signal(s syscall.Signal) {
 func (p *process) peak() (most int64) {
 	p.t.Helper()
 	for {
-		status, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.cmd.Process.Pid)) // it may end in between
+		status, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.Pid())) // it may end in between
 		if _, after, ok := strings.Cut(string(status), "VmHWM:"); ok {
 			var kb int64
 			if _, err := fmt.Sscan(after, &kb); err != nil {
@@ -336,7 +267,7 @@ func (p *process) peak() (most int64) {
 			most = max(most, kb<<10)
 		}
 		select {
-		case <-p.done:
+		case <-p.Done():
 			if most == 0 {
 				p.t.Fatal("nothing is known of the run's memory")
 			}
@@ -365,11 +296,11 @@ type summary struct {
 func (p *process) summary() summary {
 	p.t.Helper()
 	if code := p.wait(); code != 0 {
-		p.t.Fatalf("exit code %d:\n%s", code, p.log())
+		p.t.Fatalf("exit code %d:\n%s", code, p.Log())
 	}
 	var s summary
-	if err := json.Unmarshal(p.out.Bytes(), &s); err != nil {
-		p.t.Fatalf("%v: %s", err, p.out.String())
+	if err := json.Unmarshal([]byte(p.End().Out), &s); err != nil {
+		p.t.Fatalf("%v: %s", err, p.End().Out)
 	}
 	return s
 }

@@ -143,8 +143,8 @@ func testKerberosTickets(t *testing.T) {
 	for began := time.Now(); logins() < 4 || time.Since(began) < 10*time.Second; {
 		more()
 	}
-	if strings.Contains(p.log(), "sasl") {
-		t.Errorf("a ticket was not renewed in time:\n%s", p.log())
+	if strings.Contains(p.Log(), "sasl") {
+		t.Errorf("a ticket was not renewed in time:\n%s", p.Log())
 	}
 	kdc.shut.Store(true)
 	eventually(t, "the run to ask in vain", func() error {
@@ -255,14 +255,14 @@ func testKerberosRefusals(t *testing.T) {
 				t.Errorf("it took %s", took)
 			}
 			for _, want := range f.want {
-				if !strings.Contains(p.log(), want) {
-					t.Errorf("the error does not say %q:\n%s", want, p.log())
+				if !strings.Contains(p.Log(), want) {
+					t.Errorf("the error does not say %q:\n%s", want, p.Log())
 				}
 			}
-			if n := strings.Count(strings.TrimSpace(p.log()), "\n") + 1; n > 2 {
-				t.Errorf("%d lines for one error:\n%s", n, p.log())
+			if n := strings.Count(strings.TrimSpace(p.Log()), "\n") + 1; n > 2 {
+				t.Errorf("%d lines for one error:\n%s", n, p.Log())
 			}
-			t.Log(strings.TrimSpace(p.log()))
+			t.Log(strings.TrimSpace(p.Log()))
 		})
 	}
 }

@@ -61,7 +61,7 @@ func TestSecurity(t *testing.T) {
 			if s := p.summary(); s.RowsRead != 10 {
 				t.Errorf("%+v", s)
 			}
-			if strings.Contains(p.log()+p.out.String(), services.KafkaPassword) {
+			if strings.Contains(p.Log()+p.End().Out, services.KafkaPassword) {
 				t.Error("the password is in the output")
 			}
 		})
@@ -153,15 +153,15 @@ func TestStartFailures(t *testing.T) {
 				t.Errorf("exit code %d", code)
 			}
 			for _, want := range f.want {
-				if !strings.Contains(p.log(), want) {
-					t.Errorf("the error does not say %q:\n%s", want, p.log())
+				if !strings.Contains(p.Log(), want) {
+					t.Errorf("the error does not say %q:\n%s", want, p.Log())
 				}
 			}
-			if strings.Contains(p.log(), planted) {
+			if strings.Contains(p.Log(), planted) {
 				t.Error("the password is in the output")
 			}
-			if n := strings.Count(strings.TrimSpace(p.log()), "\n") + 1; n > 2 {
-				t.Errorf("%d lines for one error:\n%s", n, p.log())
+			if n := strings.Count(strings.TrimSpace(p.Log()), "\n") + 1; n > 2 {
+				t.Errorf("%d lines for one error:\n%s", n, p.Log())
 			}
 		})
 	}

@@ -55,8 +55,8 @@ func TestUncleanElection(t *testing.T) {
 		t.Helper()
 		code := p.wait()
 		for _, want := range []string{w.topic + " partition 0", "offset 10", "offset 30"} {
-			if code != 1 || !strings.Contains(p.log(), want) {
-				t.Fatalf("exit code %d, want 1 and %q:\n%s", code, want, p.log())
+			if code != 1 || !strings.Contains(p.Log(), want) {
+				t.Fatalf("exit code %d, want 1 and %q:\n%s", code, want, p.Log())
 			}
 		}
 	}

@@ -11,6 +11,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/hivesink/hivesink/internal/testproc"
 )
 
 // number is a count that an environment variable may replace.
@@ -65,7 +67,7 @@ func (j *job) spoilState(turn int) {
 
 // moment waits for a random moment of a run: at a log record or some time after
 // it. False: the process ended before.
-func (j *job) moment(p *Process, rng *rand.Rand) bool {
+func (j *job) moment(p *testproc.Process, rng *rand.Rand) bool {
 	j.t.Helper()
 	more := j.records() + rng.IntN(6)
 	if !p.Until(j.t, "the next log records", func() bool { return j.records() > more }) {
@@ -75,7 +77,7 @@ func (j *job) moment(p *Process, rng *rand.Rand) bool {
 		return true
 	}
 	select {
-	case <-p.done:
+	case <-p.Done():
 		return false
 	case <-time.After(time.Duration(rng.IntN(60_000)) * time.Microsecond):
 		return true
@@ -128,11 +130,11 @@ func TakeOvers(t *testing.T, p Place, rows, rate, owners int) {
 	j := newJob(t, p, rows, rate)
 	w, stop := watch(j.FS, j.Root)
 	t.Cleanup(func() { _ = stop() })
-	var stopped []*Process
+	var stopped []*testproc.Process
 	for i := range owners {
 		run := j.start(fmt.Sprintf("state-%d", i))
 		if !j.moment(run, rng) {
-			t.Fatalf("owner %d ended early: raise rows: %v", i+1, run.end)
+			t.Fatalf("owner %d ended early: raise rows: %v", i+1, run.End())
 		}
 		run.Signal(t, syscall.SIGSTOP)
 		stopped = append(stopped, run)
@@ -140,10 +142,10 @@ func TakeOvers(t *testing.T, p Place, rows, rate, owners int) {
 	last := j.start("state-last")
 	epoch := func() bool { return j.records() > 0 && j.log().Epoch > uint64(owners) }
 	if !last.Until(t, "the last owner's take-over", epoch) {
-		t.Fatalf("the last owner: %v", last.end)
+		t.Fatalf("the last owner: %v", last.End())
 	}
 	// One wakes up beside the owner, the others when it has finished.
-	wake := func(p *Process) {
+	wake := func(p *testproc.Process) {
 		p.Signal(t, syscall.SIGCONT)
 		if r := p.Wait(t); r.Code != 3 {
 			t.Fatalf("a former owner, woken up: want exit 3: %v", r)
@@ -174,7 +176,7 @@ func Outage(t *testing.T, p Place, rows, rate int, breakIt, mendIt func() error)
 	j := newJob(t, p, rows, rate)
 	run := j.start("")
 	if !j.moment(run, rng) {
-		t.Fatalf("the run ended before anything broke: raise rows: %v", run.end)
+		t.Fatalf("the run ended before anything broke: raise rows: %v", run.End())
 	}
 	before := j.records()
 	if err := breakIt(); err != nil {
@@ -182,10 +184,10 @@ func Outage(t *testing.T, p Place, rows, rate int, breakIt, mendIt func() error)
 	}
 	broken := time.Now()
 	said := func(words string) func() bool {
-		return func() bool { return strings.Contains(run.err.String(), words) }
+		return func() bool { return strings.Contains(run.Log(), words) }
 	}
 	if !run.Until(t, "a word of the outage", said("waiting for the storage")) {
-		t.Fatalf("the run ended in the outage: %v", run.end)
+		t.Fatalf("the run ended in the outage: %v", run.End())
 	}
 	t.Logf("after %s the run says that it waits", time.Since(broken).Round(time.Millisecond))
 	if err := mendIt(); err != nil {
@@ -193,7 +195,7 @@ func Outage(t *testing.T, p Place, rows, rate int, breakIt, mendIt func() error)
 	}
 	mended := time.Now()
 	if !run.Until(t, "a word of the recovery", said("the storage answers again")) {
-		t.Fatalf("the run ended without a word of the recovery: %v", run.end)
+		t.Fatalf("the run ended without a word of the recovery: %v", run.End())
 	}
 	t.Logf("%s after it was mended the run goes on", time.Since(mended).Round(time.Millisecond))
 	if r := run.Wait(t); r.Code != 0 {
@@ -228,7 +230,7 @@ func Dump(t *testing.T, p Place, rows, rate int) {
 	j := newJob(t, p, rows, rate)
 	run := j.start("")
 	if !run.Until(t, "the first checkpoints", func() bool { return j.records() > 3 }) {
-		t.Fatalf("the run ended early: raise rows: %v", run.end)
+		t.Fatalf("the run ended early: raise rows: %v", run.End())
 	}
 	run.Signal(t, syscall.SIGQUIT)
 	if r := run.Wait(t); !strings.Contains(r.Err, "goroutine ") {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/parquet-go/parquet-go"
 
+	"github.com/hivesink/hivesink/internal/testproc"
 	"github.com/hivesink/hivesink/layout"
 	"github.com/hivesink/hivesink/ledger"
 	"github.com/hivesink/hivesink/storage"
@@ -83,7 +84,7 @@ func newJob(t testing.TB, p Place, rows, rate int) *job {
 }
 
 // start starts a run, with a state directory of its own if one is named.
-func (j *job) start(state string) *Process {
+func (j *job) start(state string) *testproc.Process {
 	j.t.Helper()
 	args := []string{"run", "-c", j.config, "--json"}
 	if state != "" {

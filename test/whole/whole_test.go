@@ -21,6 +21,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hivesink/hivesink/internal/testproc"
 	"github.com/hivesink/hivesink/layout"
 	"github.com/hivesink/hivesink/ledger"
 	"github.com/hivesink/hivesink/storage"
@@ -65,7 +66,7 @@ type world struct {
 
 	nameNode string
 
-	run *mainjob.Process // the one at work
+	run *testproc.Process // the one at work
 }
 
 func newWorld(t *testing.T) *world {

@@ -38,7 +38,7 @@ type Difference struct {
 // Compare holds what the metastore has against what the table log says it was
 // told. read reads the log: before the metastore is asked, since what is noted
 // as announced stands there already, and once more for what was written
-// meanwhile. So a run beside it makes no difference.
+// meanwhile. So a run beside it makes no difference (HM9).
 func (c *Catalog) Compare(ctx context.Context, read func() (*ledger.State, error)) ([]Difference, error) {
 	before, err := read()
 	if err != nil {
@@ -166,7 +166,7 @@ func spellings(t *hms.Table, told map[string]*ledger.Partition) (map[string]stri
 
 // Add adds to the metastore what differences say is not there, with the totals
 // that were announced last, and the table where it may be made. What is there is
-// not changed, so that a run beside it comes to no harm. It returns how many were
+// not changed, so that a run beside it comes to no harm (HM9). It returns how many were
 // added.
 func (c *Catalog) Add(ctx context.Context, read func() (*ledger.State, error)) (int, error) {
 	ds, err := c.Compare(ctx, read)

@@ -26,6 +26,9 @@
 //     columns: "09" for an int is 9. The server takes anything.
 //   - HM8: what is not ours is kept: other parameters, the storage descriptor.
 //     Column statistics are never marked accurate.
+//   - HM9: a comparison with the table log reads the log first: what is noted as
+//     announced stands in the metastore already. What it adds replaces nothing,
+//     so that no run beside it loses an announcement.
 //
 // Crash story: the metastore holds nothing that the table log does not. A crash
 // anywhere repeats the announcement with the same number.

@@ -145,6 +145,9 @@ func TestTableDropped(t *testing.T) {
 		t.Error(r)
 	}
 	a.is("dropped", a.partitions(exitDone), "dt=d1 1 no-table, dt=d2 1 no-table")
+	if r := want(t, exitDone, "partitions", "-c", a.config); strings.Count(r.Out, "default.t is not in the metastore") != 1 {
+		t.Errorf("the note about the table is to be there once: %v", r)
+	}
 	if rep := a.fsck(exitFault); !strings.Contains(rep.Faults[0].Message, "default.t") {
 		t.Errorf("%+v", rep)
 	}

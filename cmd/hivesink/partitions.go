@@ -212,8 +212,10 @@ func show(a *app, list []listed, asked bool) error {
 	if err := w.Flush(); err != nil {
 		return err
 	}
+	said := make(map[string]bool) // a note may be of the whole table
 	for _, e := range list {
-		if e.note != "" {
+		if e.note != "" && !said[e.note] {
+			said[e.note] = true
 			fmt.Fprintln(a.out, e.note)
 		}
 	}

@@ -227,7 +227,12 @@ type process struct {
 func (w *world) start(args ...string) *process {
 	w.t.Helper()
 	return &process{t: w.t, Process: testproc.Start(w.t, testproc.Command{Path: program, Deadline: 90 * time.Second,
-		Args: append([]string{"run", "-v", "--json", "-c", w.config()}, args...)})}
+		Args: append([]string{"run", "-v", "--json", "-c", w.config()}, args...),
+		Ended: func(r testproc.Result) {
+			if err := services.Leaks("the output", r.Out+r.Err); err != nil {
+				w.t.Error(err)
+			}
+		}})}
 }
 
 // await waits until the log has a text.

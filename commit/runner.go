@@ -153,6 +153,8 @@ func (r *Runner) take(as []Announcement, now int64) []item {
 			it.err = fault.New(fault.Halt, "the table log names a partition hivesink cannot have made; run fsck", "announce %q: %w", a.Partition, err)
 		} else if p.waits(now) {
 			it.err = p.waiting()
+		} else if pause := r.paused[r.nextPolicy(&it)]; pause.waits(now) {
+			it.err = pause.waiting() // nor is it one of those that were too many
 		} else if tried++; r.AtOnce > 0 && tried > r.AtOnce {
 			it.later, r.more = true, true
 		}
@@ -160,6 +162,16 @@ func (r *Runner) take(as []Announcement, now int64) []item {
 	}
 	r.pending = due
 	return items
+}
+
+// nextPolicy names the policy that an item has come to; "" after the last.
+func (r *Runner) nextPolicy(it *item) string {
+	for _, p := range r.policies[it.passed:] {
+		if wants(p, &it.Announcement) {
+			return p.Name()
+		}
+	}
+	return ""
 }
 
 // waits says whether the pause is not over. A pause that is longer than any

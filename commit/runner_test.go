@@ -158,6 +158,32 @@ func TestRunnerOutage(t *testing.T) {
 // TestRunnerSome: what all policies have done is done, although others failed;
 // a retry does not repeat the policies that were passed, unless the totals have
 // grown (A6).
+// TestRunnerManyInOutage: while a policy is paused as a whole, nothing is left
+// for another Run at once, however many announcements are due.
+func TestRunnerManyInOutage(t *testing.T) {
+	m := &fake{name: "metastore", fail: func([]Announcement) error { return errDown }}
+	b := newBench(t, m)
+	b.r.AtOnce = 1
+	as := []Announcement{one("a"), one("b"), one("c")}
+	b.run(0, as, "metastore k=a#1", "", fault.Retry, 1)
+	for range 2 { // the first may have found some untried; a pause tries none
+		b.run(0, as, "", "", fault.Retry, 1)
+	}
+	if b.r.More() {
+		t.Fatal("More in a pause of all: the caller would ask again at once, for ever")
+	}
+	m.fail = nil
+	b.run(2, as, "metastore k=a#1", "k=a", "", 0)
+	if !b.r.More() {
+		t.Fatal("two were too many, and the runner says that nothing is left")
+	}
+	b.run(2, as[1:], "metastore k=b#1", "k=b", "", 0)
+	b.run(2, as[2:], "metastore k=c#1", "k=c", "", 0)
+	if b.r.More() {
+		t.Fatal("More after the last one")
+	}
+}
+
 func TestRunnerSome(t *testing.T) {
 	marker := &fake{name: "success-file", fail: failing(errDown, "b")}
 	b := newBench(t, &fake{name: "metastore"}, marker, &fake{name: "third"})

@@ -250,7 +250,7 @@ func (j *job) finished(rows int) {
 func (j *job) noSecrets() {
 	j.t.Helper()
 	searched := 0
-	err := filepath.WalkDir(filepath.Join(j.dir, "state"), func(name string, d iofs.DirEntry, err error) error {
+	err := filepath.WalkDir(j.dir, func(name string, d iofs.DirEntry, err error) error {
 		if err != nil || !d.Type().IsRegular() {
 			return err
 		}

@@ -21,6 +21,10 @@ type announcer struct {
 	more    bool  // announcements that were too many for it
 	retryAt int64 // when what has failed is tried again; 0: nothing has
 	failed  error // why, when it has
+	// waiting are the announcements that it has left, by PartitionKey, with
+	// their numbers. Until retryAt there is no use in another batch of them.
+	waiting map[string]int64
+	batches int // begun so far
 	// afresh: the next batch tries at once what waits after failures.
 	afresh bool
 	// lookAt is before when nobody looks for what is due while units are built.
@@ -29,6 +33,7 @@ type announcer struct {
 
 // announced is what became of a batch.
 type announced struct {
+	due     []commit.Announcement
 	facts   []ledger.Announced
 	err     error
 	more    bool
@@ -71,13 +76,17 @@ func (c *chain) announce(ctx context.Context, flush bool) (next int64, err error
 	if len(due) == 0 && !c.ann.more {
 		return next, nil
 	}
+	if c.ann.allWait(due, now) {
+		return earliest(next, c.ann.retryAt), nil
+	}
 	if c.ann.afresh {
 		c.ann.afresh = false
 		c.ann.runner.Afresh()
 	}
 	c.ann.busy = true
+	c.ann.batches++
 	c.pool.aside(ctx, func(ctx context.Context) {
-		var a announced
+		a := announced{due: due}
 		a.facts, a.err = c.ann.runner.Run(ctx, due, now)
 		a.more, a.retryAt = c.ann.runner.More(), c.ann.runner.NextTry()
 		c.ann.done <- a
@@ -86,6 +95,32 @@ func (c *chain) announce(ctx context.Context, flush bool) (next int64, err error
 		return 0, err
 	}
 	return earliest(next, c.ann.retryAt), nil
+}
+
+// allWait says that a batch of what is due would do nothing but find out again
+// that all of it waits for its next try.
+func (a *announcer) allWait(due []commit.Announcement, now int64) bool {
+	if a.afresh || a.more || now >= a.retryAt {
+		return false
+	}
+	for i := range due {
+		n, ok := a.waiting[ledger.PartitionKey(due[i].Table, due[i].Partition)]
+		if !ok || n != due[i].Number {
+			return false
+		}
+	}
+	return true
+}
+
+// leave notes what a batch that failed has left.
+func (a *announcer) leave(b *announced) {
+	a.waiting = make(map[string]int64, len(b.due))
+	for i := range b.due {
+		a.waiting[ledger.PartitionKey(b.due[i].Table, b.due[i].Partition)] = b.due[i].Number
+	}
+	for i := range b.facts {
+		delete(a.waiting, ledger.PartitionKey(b.facts[i].Table, b.facts[i].Partition))
+	}
 }
 
 // noteAnnounced makes facts of what a batch has announced, if it is done.
@@ -100,7 +135,7 @@ func (c *chain) noteAnnounced() error {
 		return nil
 	}
 	told := c.ann.retryAt
-	c.ann.busy, c.ann.more, c.ann.retryAt, c.ann.failed = false, a.more, 0, nil
+	c.ann.busy, c.ann.more, c.ann.retryAt, c.ann.failed, c.ann.waiting = false, a.more, 0, nil, nil
 	if len(a.facts) > 0 {
 		if err := c.append(&ledger.Record{Announced: a.facts}); err != nil {
 			return fmt.Errorf("note %d announced partitions: %w", len(a.facts), err)
@@ -118,6 +153,7 @@ func (c *chain) noteAnnounced() error {
 		return a.err
 	}
 	c.ann.retryAt, c.ann.failed = a.retryAt, a.err
+	c.ann.leave(&a)
 	if a.retryAt != told { // something was tried again, or has failed first
 		c.emit(Event{Kind: "announce-retry", Err: a.err})
 	}

@@ -23,6 +23,7 @@ type service struct {
 	mu    sync.Mutex
 	calls [][]string
 	open  bool // answers at once
+	down  bool // fails at once
 }
 
 func newService() *service {
@@ -38,11 +39,14 @@ func (s *service) Announce(ctx context.Context, as []ledger.Announcement) error 
 		names = append(names, ledger.PartitionKey(a.Table, a.Partition))
 	}
 	s.calls = append(s.calls, names)
-	open := s.open
+	open, down := s.open, s.down
 	s.mu.Unlock()
 	s.entered <- struct{}{}
 	if open {
 		return nil
+	}
+	if down {
+		return fault.New(fault.Retry, "", "refused")
 	}
 	select {
 	case err := <-s.answer:
@@ -158,6 +162,71 @@ func TestHungService(t *testing.T) {
 	}
 	if len(policy.calls) < 5 || !slices.IsSorted(order) {
 		t.Errorf("calls %v: want several, in the order of the partitions", policy.calls)
+	}
+}
+
+// outage is a pipeline whose service refuses everything; so many partitions are
+// due.
+func outage(t *testing.T, atOnce int) (*Pipeline, *service) {
+	t.Helper()
+	s := &sim{yaml: fmt.Sprintf(besideYAML, t.TempDir()), rounds: 20}
+	policy := newService()
+	policy.down = true
+	p, lanes := beside(t, s, policy)
+	p.c.ann.runner.AtOnce = atOnce // nothing runs yet
+	for n := range int64(4) {
+		for i, lane := range lanes {
+			b := s.batch(p.Schema(), i, n*simBatch)
+			_, err := lane.Write(t.Context(), simSources[i], b)
+			b.Record.Release()
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if err := p.Checkpoint(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return p, policy
+}
+
+// TestOutageIsWaitedFor: while a service refuses everything, the process waits
+// for the next try; it does not go round (P6).
+func TestOutageIsWaitedFor(t *testing.T) {
+	p, policy := outage(t, 1)
+	for range 3 { // three tries, with growing pauses in between
+		<-policy.entered
+	}
+	if err := p.Release(); err != nil {
+		t.Fatal(err)
+	}
+	policy.mu.Lock()
+	defer policy.mu.Unlock()
+	// Beside the tries there are looks at what has become due meanwhile: at most
+	// one for each unit that was published.
+	if most := len(policy.calls) + int(p.Stats.PublishedFiles.Load()) + 1; p.c.ann.batches > most {
+		t.Fatalf("%d batches for %d calls of the service, want at most %d", p.c.ann.batches, len(policy.calls), most)
+	}
+}
+
+// TestStopInOutage: a stop tries so often and no more, also when more is due than
+// goes into one batch.
+func TestStopInOutage(t *testing.T) {
+	p, policy := outage(t, 1)
+	done := make(chan error, 1)
+	go func() { done <- p.Stop(t.Context()) }()
+	select {
+	case err := <-done:
+		if fault.ClassOf(err) != fault.Retry {
+			t.Fatalf("class %s: %v", fault.ClassOf(err), err)
+		}
+	case <-time.After(60 * time.Second):
+		t.Fatal("the stop does not end")
+	}
+	policy.mu.Lock()
+	defer policy.mu.Unlock()
+	if n := len(policy.calls); n < stopTries || n > stopTries+2 {
+		t.Fatalf("%d calls of the service, want %d and those of before", n, stopTries)
 	}
 }
 

@@ -15,6 +15,9 @@
 //	    goes on in a staging directory, a note beside it names the upload, so
 //	    that the next owner finds and aborts it without listing uploads.
 //	X4  A key, a secret or a header that is made of them is in no error.
+//	X5  Success is what the answer proves, not its status: a listing names the
+//	    bucket, a change or an object has an ETag, an upload an id. Else, and
+//	    when the answer is cut, it is asked again (X1).
 //
 // # Crash story
 //

@@ -52,13 +52,16 @@ func (f *FS) put(name string, content io.ReaderAt, size int64, exclusive bool) e
 		if exclusive {
 			in.IfNoneMatch = aws.String("*")
 		}
-		_, err := f.client.PutObject(ctx, in)
+		out, err := f.client.PutObject(ctx, in)
 		if exclusive && errors.Is(plain(err), storage.ErrConflict) {
 			// Another change of the name was under way: the next try is told
 			// which way that went.
 			return &busyError{err}
 		}
-		return err
+		if err != nil {
+			return err
+		}
+		return saidETag(out.ETag)
 	})
 	if tries > 1 && errors.Is(err, storage.ErrExist) && f.holds(name, content, size) {
 		return nil // by the try whose answer was lost
@@ -92,8 +95,10 @@ func (f *FS) ReadFile(name string) ([]byte, error) {
 			return err
 		}
 		defer out.Body.Close()
-		data, err = io.ReadAll(out.Body)
-		return err
+		if data, err = io.ReadAll(out.Body); err != nil {
+			return err
+		}
+		return saidETag(out.ETag)
 	})
 	return data, wrap(storage.OpReadFile, name, err)
 }
@@ -111,10 +116,11 @@ func (f *FS) Stat(name string) (storage.Info, error) {
 	}
 	err = f.do(background(), "HeadObject", k, func(ctx context.Context) error {
 		out, err := f.client.HeadObject(ctx, &s3.HeadObjectInput{Bucket: f.bucket, Key: &k})
-		if err == nil {
-			info.Size, info.ModTime = aws.ToInt64(out.ContentLength), aws.ToTime(out.LastModified)
+		if err != nil {
+			return err
 		}
-		return err
+		info.Size, info.ModTime = aws.ToInt64(out.ContentLength), aws.ToTime(out.LastModified)
+		return said("the size of the object and its ETag", out.ContentLength != nil && aws.ToString(out.ETag) != "")
 	})
 	if errors.Is(err, storage.ErrNotExist) {
 		below, lerr := f.page(k+"/", "", "", 1)
@@ -136,10 +142,14 @@ func (f *FS) page(prefix, delimiter, after string, n int32) (*s3.ListObjectsV2Ou
 	return f.nextPage(&s3.ListObjectsV2Input{Bucket: f.bucket, Prefix: &prefix, Delimiter: text(delimiter), StartAfter: text(after), MaxKeys: aws.Int32(n)})
 }
 
+// nextPage gives no page that does not name the bucket (X5): an empty one would
+// prove that nothing is there.
 func (f *FS) nextPage(in *s3.ListObjectsV2Input) (out *s3.ListObjectsV2Output, err error) {
-	err = f.do(background(), "ListObjectsV2", *in.Prefix, func(ctx context.Context) error {
-		out, err = f.client.ListObjectsV2(ctx, in)
-		return err
+	err = f.do(background(), "ListObjectsV2", *in.Prefix, func(ctx context.Context) (err error) {
+		if out, err = f.client.ListObjectsV2(ctx, in); err != nil {
+			return err
+		}
+		return said("the bucket that it lists", aws.ToString(out.Name) == f.o.Bucket)
 	})
 	return out, err
 }

@@ -41,8 +41,10 @@ func (f *FS) Open(name string) (storage.Reader, error) {
 		if r.tail, err = io.ReadAll(out.Body); err != nil {
 			return err
 		}
-		r.size, err = total(aws.ToString(out.ContentRange), int64(len(r.tail)))
-		return err
+		if r.size, err = total(aws.ToString(out.ContentRange), int64(len(r.tail))); err != nil {
+			return err
+		}
+		return saidETag(out.ETag)
 	})
 	if code(err) == "InvalidRange" { // an empty object has no last byte
 		var info storage.Info
@@ -164,6 +166,9 @@ func (r *reader) get(p []byte, off int64) error {
 			return err
 		}
 		defer out.Body.Close()
+		if from := aws.ToString(out.ContentRange); !strings.HasPrefix(from, fmt.Sprintf("bytes %d-", off)) && (from != "" || off != 0) {
+			return said(fmt.Sprintf("that the bytes are those from %d on, but %q", off, from), false)
+		}
 		_, err = io.ReadFull(out.Body, p)
 		return err
 	})

@@ -70,7 +70,13 @@ func passes(err error) bool {
 	if errors.As(err, &busy) {
 		return true
 	}
-	if s := status(err); s != 0 {
+	var empty *emptyError
+	if errors.As(err, &empty) {
+		return true
+	}
+	// Below 300 it is the body that could not be read: cut, or not the store's.
+	s := status(err)
+	if s >= 300 {
 		return s >= 500 && s != http.StatusNotImplemented || s == http.StatusTooManyRequests || s == http.StatusRequestTimeout
 	}
 	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) {
@@ -85,8 +91,26 @@ func passes(err error) bool {
 	}
 	var network net.Error
 	var sent *smithyhttp.RequestSendError
-	return errors.As(err, &network) || errors.As(err, &sent)
+	var garbled *smithy.DeserializationError
+	return errors.As(err, &network) || errors.As(err, &sent) || s != 0 && errors.As(err, &garbled)
 }
+
+// emptyError is an answer that calls itself a success and does not say what the
+// store says with one (X5): a proxy's, or one that has lost its body, which the
+// SDK does not mind. Whether the store has done anything is not known.
+type emptyError struct{ what string }
+
+func (e *emptyError) Error() string { return "the answer does not say " + e.what }
+
+// said is the error of an answer that does not say what it must.
+func said(what string, ok bool) error {
+	if ok {
+		return nil
+	}
+	return &emptyError{what}
+}
+
+func saidETag(tag *string) error { return said("the ETag", tag != nil && *tag != "") }
 
 // code is S3's word for an error, "" when there was no answer.
 func code(err error) string {

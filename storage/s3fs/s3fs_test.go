@@ -75,7 +75,7 @@ func TestRetries(t *testing.T) {
 		{501, "NotImplemented", false, nil},
 		{507, "XMinioStorageFull", true, nil},
 	} {
-		f, n := answers(t, say(c.status, c.code), say(200, ""))
+		f, n := answers(t, say(c.status, c.code), well)
 		err := f.Make("/dir/name", []byte("text"))
 		if c.again != (err == nil) || c.again != (n.Load() == 2) {
 			t.Errorf("%d %s: %d tries, %v", c.status, c.code, n.Load(), err)
@@ -103,6 +103,7 @@ func TestLostAnswer(t *testing.T) {
 	there := func(text string) http.HandlerFunc {
 		return func(w http.ResponseWriter, r *http.Request) {
 			if r.Method == http.MethodGet {
+				w.Header().Set("ETag", `"e"`)
 				fmt.Fprint(w, text)
 				return
 			}

@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"path"
 	"strings"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/smithy-go"
 
 	"github.com/hivesink/hivesink/internal/fault"
 	"github.com/hivesink/hivesink/storage"
@@ -29,6 +31,10 @@ func (f *FS) greet(ctx context.Context) error {
 		out, err := f.client.ListObjectsV2(ctx, &s3.ListObjectsV2Input{Bucket: f.bucket, MaxKeys: aws.Int32(1)})
 		if err == nil && aws.ToString(out.Name) != f.o.Bucket {
 			err = errors.New("what it says is no listing of the bucket")
+		}
+		var garbled *smithy.DeserializationError
+		if errors.As(err, &garbled) && status(err) < 300 && !errors.Is(err, io.ErrUnexpectedEOF) {
+			err = fmt.Errorf("what it says is no listing of the bucket: %w", garbled.Err) // but a page for people: no retry
 		}
 		return err
 	})

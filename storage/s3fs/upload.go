@@ -72,10 +72,11 @@ func (f *FS) upload(ctx context.Context, name string, size int64, sum checksum, 
 	err = f.do(ctx, "CreateMultipartUpload", k, func(ctx context.Context) error {
 		out, err := f.client.CreateMultipartUpload(ctx, &s3.CreateMultipartUploadInput{Bucket: f.bucket, Key: &k, ChecksumAlgorithm: types.ChecksumAlgorithm(sum)},
 			func(o *s3.Options) { o.RequestChecksumCalculation = aws.RequestChecksumCalculationWhenRequired }) // else it adds one
-		if err == nil {
-			id = aws.ToString(out.UploadId)
+		if err != nil {
+			return err
 		}
-		return err
+		id = aws.ToString(out.UploadId)
+		return said("the id of the upload", id != "")
 	})
 	if err != nil {
 		return "", err
@@ -125,10 +126,11 @@ func (f *FS) sendPart(ctx context.Context, k, id string, n int32, body *io.Secti
 		}
 		out, err := f.client.UploadPart(ctx, &s3.UploadPartInput{Bucket: f.bucket, Key: &k, UploadId: &id, PartNumber: &n, Body: body,
 			ContentLength: &length, ChecksumAlgorithm: types.ChecksumAlgorithmCrc32})
-		if err == nil {
-			part = sentPart{ETag: out.ETag, PartNumber: &n, ChecksumCRC32: out.ChecksumCRC32}
+		if err != nil {
+			return err
 		}
-		return err
+		part = sentPart{ETag: out.ETag, PartNumber: &n, ChecksumCRC32: out.ChecksumCRC32}
+		return saidETag(out.ETag)
 	})
 	return part, err
 }
@@ -137,10 +139,14 @@ func (f *FS) copyPart(ctx context.Context, k, id string, n int32, source, bytes 
 	err = f.do(ctx, "UploadPartCopy", k, func(ctx context.Context) error {
 		out, err := f.client.UploadPartCopy(ctx, &s3.UploadPartCopyInput{Bucket: f.bucket, Key: &k, UploadId: &id, PartNumber: &n,
 			CopySource: &source, CopySourceRange: &bytes})
-		if err == nil {
-			part = sentPart{ETag: out.CopyPartResult.ETag, PartNumber: &n}
+		if err != nil {
+			return err
 		}
-		return err
+		if out.CopyPartResult == nil {
+			return saidETag(nil)
+		}
+		part = sentPart{ETag: out.CopyPartResult.ETag, PartNumber: &n}
+		return saidETag(part.ETag)
 	})
 	return part, err
 }
@@ -160,9 +166,12 @@ func (f *FS) Complete(name, id string) error {
 		}
 	}
 	err = f.do(background(), "CompleteMultipartUpload", k, func(ctx context.Context) error {
-		_, err := f.client.CompleteMultipartUpload(ctx, &s3.CompleteMultipartUploadInput{Bucket: f.bucket, Key: &k, UploadId: &id,
+		out, err := f.client.CompleteMultipartUpload(ctx, &s3.CompleteMultipartUploadInput{Bucket: f.bucket, Key: &k, UploadId: &id,
 			MultipartUpload: &types.CompletedMultipartUpload{Parts: parts}, IfNoneMatch: aws.String("*")})
-		return err
+		if err != nil {
+			return err
+		}
+		return saidETag(out.ETag)
 	})
 	if err == nil {
 		f.forget(id)
@@ -182,8 +191,12 @@ func (f *FS) listParts(k, id string) (parts []sentPart, err error) {
 	for {
 		var out *s3.ListPartsOutput
 		err := f.do(background(), "ListParts", k, func(ctx context.Context) (err error) {
-			out, err = f.client.ListParts(ctx, in)
-			return err
+			if out, err = f.client.ListParts(ctx, in); err != nil {
+				return err
+			}
+			whole := func(p types.Part) bool { return p.PartNumber != nil && p.ETag != nil }
+			return said("the upload, and the number and the ETag of each part",
+				aws.ToString(out.UploadId) == id && !slices.ContainsFunc(out.Parts, func(p types.Part) bool { return !whole(p) }))
 		})
 		if err != nil {
 			return nil, err
@@ -194,6 +207,9 @@ func (f *FS) listParts(k, id string) (parts []sentPart, err error) {
 		if !aws.ToBool(out.IsTruncated) {
 			slices.SortFunc(parts, func(a, b sentPart) int { return int(*a.PartNumber - *b.PartNumber) })
 			return parts, nil
+		}
+		if next := aws.ToString(out.NextPartNumberMarker); next == "" || next == aws.ToString(in.PartNumberMarker) {
+			return nil, fmt.Errorf("the store says that its list of the parts of upload %s goes on, and not where", id)
 		}
 		in.PartNumberMarker = out.NextPartNumberMarker
 	}
@@ -213,6 +229,9 @@ func (f *FS) Abort(name, id string) error {
 }
 
 func (f *FS) abort(ctx context.Context, k, id string) error {
+	if id == "" {
+		return errors.New("an upload without id cannot be aborted") // the request would be one to delete the object
+	}
 	f.forget(id)
 	for range aborts {
 		err := f.do(ctx, "AbortMultipartUpload", k, func(ctx context.Context) error {
@@ -293,7 +312,7 @@ func (f *FS) abortListed(prefix string, ours func(key string) bool) error {
 			return nil
 		}
 		for _, u := range out.Uploads {
-			if !ours(aws.ToString(u.Key)) {
+			if !ours(aws.ToString(u.Key)) || aws.ToString(u.UploadId) == "" {
 				continue // of a longer name, or of a store that does not know prefixes
 			}
 			if err := f.Abort("/"+aws.ToString(u.Key), aws.ToString(u.UploadId)); err != nil {

@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/hivesink/hivesink/config"
+	"github.com/hivesink/hivesink/ledger"
 	"github.com/hivesink/hivesink/source"
 	"github.com/hivesink/hivesink/writer"
 )
@@ -142,15 +143,21 @@ func (l *live) give(ctx context.Context, splits []source.Split) error {
 			return err
 		}
 		l.mu.Lock()
-		r := l.least()
-		r.splits = append(r.splits, s.ID)
+		err = l.begin(l.least(), s, from)
 		l.mu.Unlock()
-		r.lane.Adopt(s.ID, from)
-		if err := r.Add(s, from); err != nil {
+		if err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// begin adds a split to a reader. The caller has the lock: until the reader has
+// the split, balance must not take it away, and its end must not be noted.
+func (l *live) begin(r *liveReader, s source.Split, from ledger.Source) error {
+	r.splits = append(r.splits, s.ID)
+	r.lane.Adopt(s.ID, from)
+	return r.Add(s, from)
 }
 
 // least is the reader with the fewest splits. The caller has the lock.
@@ -215,8 +222,10 @@ func (l *live) write(ctx context.Context, r *liveReader, ev source.Event) error 
 // ended notes the end of a split. The last one ends the run.
 func (l *live) ended(r *liveReader, id string) {
 	l.mu.Lock()
-	r.splits = slices.DeleteFunc(r.splits, func(s string) bool { return s == id })
-	l.left--
+	if i := slices.Index(r.splits, id); i >= 0 { // a split ends once
+		r.splits = slices.Delete(r.splits, i, i+1)
+		l.left--
+	}
 	over := l.left == 0
 	l.lonely()
 	l.mu.Unlock()
@@ -256,6 +265,15 @@ func (l *live) move(ctx context.Context, from *liveReader, id string) {
 	turn := l.p.c.turns.next()
 	alone := make(chan struct{})
 	l.mu.Lock()
+	if !slices.Contains(from.splits, id) {
+		// It had come to its end when it was chosen, and the end was noted before
+		// the reader let it go. Elsewhere it would end once more, and in place of
+		// a split that has not.
+		l.moving = false
+		l.mu.Unlock()
+		l.balance()
+		return
+	}
 	l.alone = alone
 	l.lonely()
 	l.mu.Unlock()
@@ -288,12 +306,10 @@ func (l *live) moveNow(ctx context.Context, from *liveReader, id string) error {
 	}
 	l.mu.Lock()
 	from.splits = slices.DeleteFunc(from.splits, func(s string) bool { return s == id })
-	to := l.least()
-	to.splits = append(to.splits, id)
 	l.moving = false
+	err = l.begin(l.least(), source.Split{ID: id}, state)
 	l.mu.Unlock()
-	to.lane.Adopt(id, state)
-	if err := to.Add(source.Split{ID: id}, state); err != nil {
+	if err != nil {
 		return err
 	}
 	l.p.c.emit(Event{Kind: "moved", Source: id})

@@ -1,0 +1,148 @@
+package pipeline
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/hivesink/hivesink/ledger"
+	"github.com/hivesink/hivesink/record"
+	"github.com/hivesink/hivesink/source"
+	"github.com/hivesink/hivesink/storage/memfs"
+)
+
+// played is a bounded live source whose readers do as a test says.
+type played struct {
+	source.Live // what is not used
+	readers     []*playedReader
+	made        int
+}
+
+func (s *played) Bounded() bool { return true }
+func (s *played) Grown(ctx context.Context) ([]source.Split, error) {
+	<-ctx.Done()
+	return nil, ctx.Err()
+}
+
+func (s *played) Reader(source.Watch) (source.LiveReader, error) {
+	s.made++
+	return s.readers[s.made-1], nil
+}
+
+// playedReader has the splits that it is given; read is its Read.
+type playedReader struct {
+	t    *testing.T
+	read func(context.Context) (source.Event, error)
+
+	mu      sync.Mutex
+	added   []string
+	has     map[string]ledger.Source
+	removed chan string
+}
+
+func newPlayedReader(t *testing.T) *playedReader {
+	return &playedReader{t: t, has: make(map[string]ledger.Source), removed: make(chan string, 10)}
+}
+
+func (r *playedReader) Add(s source.Split, from ledger.Source) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.added = append(r.added, s.ID)
+	r.has[s.ID] = from
+	return nil
+}
+
+func (r *playedReader) Remove(id string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if _, ok := r.has[id]; !ok {
+		r.t.Errorf("%s is taken from a reader that does not have it", id)
+	}
+	delete(r.has, id)
+	r.removed <- id
+}
+
+func (r *playedReader) Read(ctx context.Context) (source.Event, error) { return r.read(ctx) }
+func (r *playedReader) Close() error                                   { return nil }
+
+func (r *playedReader) splits() []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return append([]string(nil), r.added...)
+}
+
+// TestSplitEndsWhileItIsChosenToMove: a reader has read the end of a split when
+// balance picks that split. It ends once: it is not given to another reader,
+// where it would end again and the run with it, while the last split has rows
+// that nobody has read.
+func TestSplitEndsWhileItIsChosenToMove(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	s := &sim{yaml: fmt.Sprintf(besideYAML, t.TempDir())}
+	cfg := s.config(t)
+	cfg.Source.Readers = 2
+	p, err := Open(ctx, Options{Config: cfg, Version: "test", FS: memfs.New(), NoLock: true, Random: s.random, catalog: newService()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Release()
+
+	a, b := newPlayedReader(t), newPlayedReader(t)
+	l := &live{p: p, src: &played{readers: []*playedReader{a, b}}}
+	end := func(id string) (source.Event, error) {
+		return source.Event{Split: id, Batch: &record.Batch{Position: "end", End: true}}, nil
+	}
+	chosen, last := false, false
+	step := 0
+	a.read = func(ctx context.Context) (source.Event, error) {
+		step++
+		switch step {
+		case 1: // the end of a/1 was read; before it is noted, the split is chosen
+			select {
+			case id := <-a.removed:
+				chosen = id == "a/1"
+			case <-ctx.Done():
+				return source.Event{}, ctx.Err()
+			}
+			return end("a/1")
+		case 2:
+			return source.Event{Split: "a/1", Removed: true}, nil
+		case 3: // a/0 has nothing to read until the move is over
+			for ctx.Err() == nil {
+				l.mu.Lock()
+				moving := l.moving
+				l.mu.Unlock()
+				if !moving && len(b.splits()) == 2 {
+					last = true
+					return end("a/0")
+				}
+				time.Sleep(time.Millisecond)
+			}
+		}
+		<-ctx.Done()
+		return source.Event{}, ctx.Err()
+	}
+	ended := make(map[string]bool)
+	b.read = func(ctx context.Context) (source.Event, error) {
+		for ctx.Err() == nil {
+			for _, id := range b.splits()[len(ended):] {
+				ended[id] = true
+				return end(id)
+			}
+			time.Sleep(time.Millisecond)
+		}
+		return source.Event{}, ctx.Err()
+	}
+	finished, err := l.run(ctx, []source.Split{{ID: "a/0"}, {ID: "b/0"}, {ID: "a/1"}, {ID: "b/1"}})
+	if err != nil || !finished {
+		t.Fatalf("finished: %v, %v", finished, err)
+	}
+	if !chosen {
+		t.Fatal("the split was not chosen: this test tests nothing")
+	}
+	if got := b.splits(); len(got) != 2 || !last {
+		t.Errorf("the run ended when a/0 was at its end: %v; the other reader was given %v", last, got)
+	}
+}

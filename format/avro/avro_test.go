@@ -266,4 +266,17 @@ func TestAllocations(t *testing.T) {
 	if per := testing.AllocsPerRun(5, fill); per > 400 {
 		t.Errorf("%.0f allocations for 1000 records", per)
 	}
+	// So do decimals whose scale changes.
+	d = newDecoder(t, Options{}, "a decimal(20,6)", "b decimal(38,2)", "c decimal(38,6)")
+	schema := recordOf(`{"name":"a","type":{"type":"bytes","logicalType":"decimal","precision":18,"scale":2}}`,
+		`{"name":"b","type":{"type":"bytes","logicalType":"decimal","precision":60,"scale":40}}`, `{"name":"c","type":"long"}`)
+	var err error
+	if s, err = d.Compile(schema); err != nil {
+		t.Fatal(err)
+	}
+	good = encode(t, schema, map[string]any{"a": big.NewRat(-12345, 100), "b": big.NewRat(1<<40, 100), "c": int64(-7)})
+	fill()
+	if per := testing.AllocsPerRun(5, fill); per > 400 {
+		t.Errorf("%.0f allocations for 1000 records with decimals", per)
+	}
 }

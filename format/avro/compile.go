@@ -58,16 +58,17 @@ const (
 
 // node is a type of the writer's schema, and what its values become.
 type node struct {
-	op     op
-	kind   kind
-	col    textval.Column
-	name   string // of the writer's type
-	size   int    // fixed
-	unit   int64  // opTime: units in a second; opDecimal: scale
-	below  []*node
-	target []int32 // opRecord: the slot of each field, from that of the first; -1: skipped
-	ignore int     // opRecord: fields without a column
-	symbol [][]byte
+	op      op
+	kind    kind
+	col     textval.Column
+	name    string   // of the writer's type
+	size    int      // fixed
+	unit    int64    // opTime: units in a second
+	scaling *scaling // opDecimal, opToDec
+	below   []*node
+	target  []int32 // opRecord: the slot of each field, from that of the first; -1: skipped
+	ignore  int     // opRecord: fields without a column
+	symbol  [][]byte
 }
 
 // Schema is a writer's schema compiled against the columns of a table.
@@ -215,6 +216,9 @@ func (c *compiler) node(n *avro.SchemaNode, col textval.Column) *node {
 	}
 	if o, unit := scalar(n, col); o != opBad {
 		out := &node{op: o, kind: kinds[n.Type], col: col, name: n.Type, size: n.Size, unit: unit}
+		if o == opDecimal || o == opToDec {
+			out.scaling = newScaling(n.Scale, t.Precision, t.Scale)
+		}
 		for _, s := range n.Symbols {
 			out.symbol = append(out.symbol, []byte(s))
 		}
@@ -222,7 +226,10 @@ func (c *compiler) node(n *avro.SchemaNode, col textval.Column) *node {
 	}
 	cannot := *bad
 	cannot.op, cannot.col, cannot.name = opBad, col, n.Type
-	if n.LogicalType != "" {
+	switch {
+	case n.LogicalType == "decimal" && n.Scale > maxScale:
+		cannot.name += fmt.Sprintf(" (decimal of scale %d)", n.Scale)
+	case n.LogicalType != "":
 		cannot.name += " (" + n.LogicalType + ")"
 	}
 	return &cannot
@@ -306,8 +313,8 @@ func scalar(n *avro.SchemaNode, col textval.Column) (op, int64) {
 		}
 	case "bytes", "fixed":
 		switch {
-		case n.LogicalType == "decimal" && k == hivetype.Decimal:
-			return opDecimal, int64(n.Scale)
+		case n.LogicalType == "decimal" && k == hivetype.Decimal && n.Scale <= maxScale:
+			return opDecimal, 0
 		case n.LogicalType == "uuid" && n.Type == "fixed" && n.Size == 16 && isText:
 			return opUUID, 0
 		case n.LogicalType == "decimal":

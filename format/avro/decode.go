@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
-	"github.com/apache/arrow-go/v18/arrow/decimal128"
 
 	"github.com/hivesink/hivesink/format"
 	"github.com/hivesink/hivesink/format/text"
@@ -37,6 +36,7 @@ type Decoder struct {
 	columns []hivetype.Field
 	zone    *time.Location
 	scratch []byte
+	numbers numbers
 	depth   int
 }
 
@@ -215,7 +215,7 @@ func (d *Decoder) integer(n *node, at int32, v int64) *format.Error {
 	case opToFloat:
 		d.rows.Double(n.col, at, float64(v))
 	case opToDec:
-		d.decimal(n, at, decimal128.FromI64(v), 0)
+		d.number(n, at, v)
 	case opNumber:
 		from := len(d.scratch)
 		d.scratch = strconv.AppendInt(d.scratch, v, 10)
@@ -269,60 +269,10 @@ func (d *Decoder) bytes(n *node, at int32, v []byte) {
 		}
 		d.rows.Text(n.col, at, d.scratch[from:len(d.scratch):len(d.scratch)])
 	case opDecimal:
-		x, ok := twosComplement(v)
-		if !ok {
-			d.rows.Bad(n.col, at, true, fmt.Appendf(nil, "a decimal of %d bytes", len(v)))
-			return
-		}
-		d.decimal(n, at, x, int32(n.unit))
+		d.decimal(n, at, v)
 	default:
 		d.rows.Binary(at, v)
 	}
-}
-
-// decimal stores a number, brought to the column's scale without loss (V2).
-func (d *Decoder) decimal(n *node, at int32, x decimal128.Num, scale int32) {
-	t := n.col.Type()
-	y := x
-	if want := int32(t.Scale); want != scale {
-		var err error
-		if y, err = x.Rescale(scale, want); err != nil {
-			d.rows.Bad(n.col, at, true, []byte(x.ToString(scale)))
-			return
-		}
-	}
-	if !y.FitsInPrecision(int32(t.Precision)) {
-		d.rows.Bad(n.col, at, true, []byte(x.ToString(scale)))
-		return
-	}
-	d.rows.Decimal(at, y.HighBits(), y.LowBits())
-}
-
-// twosComplement reads a big-endian number; false: it has more than 16 bytes
-// that matter.
-func twosComplement(b []byte) (decimal128.Num, bool) {
-	if len(b) == 0 {
-		return decimal128.Num{}, true
-	}
-	fill := byte(0)
-	if b[0] >= 0x80 {
-		fill = 0xff
-	}
-	var full [16]byte
-	for i := range full {
-		full[i] = fill
-	}
-	for len(b) > 16 {
-		if b[0] != fill {
-			return decimal128.Num{}, false
-		}
-		b = b[1:]
-	}
-	if (b[0] >= 0x80) != (fill == 0xff) {
-		return decimal128.Num{}, false
-	}
-	copy(full[16-len(b):], b)
-	return decimal128.New(int64(binary.BigEndian.Uint64(full[:8])), binary.BigEndian.Uint64(full[8:])), true
 }
 
 // record reads a record into a struct.

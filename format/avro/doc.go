@@ -11,7 +11,8 @@
 //     missing, make it bad.
 //   - V2: values convert without loss or make the record bad. Only times are
 //     cut, down to the microsecond, and 64-bit integers in double columns are
-//     rounded, as Avro's own rules do.
+//     rounded, as Avro's own rules do. Decimals of whatever precision, and of a
+//     scale up to 1000, are kept where the column holds them (decimal.go).
 //   - V3: no allocation per good record in the steady state.
 //   - V4: whatever the bytes are, reading them ends, and takes memory in
 //     proportion to the record.

@@ -62,7 +62,7 @@ func (p *Pipeline) catalog(ctx context.Context, o Options, log *ledger.Ledger) (
 	catalog := hive.New(h)
 	p.closers = append(p.closers, catalog)
 	err = catalog.Check(ctx)
-	if hive.Unreachable(err) && log.State().Checkpoint > 0 {
+	if err != nil && hive.Passing(err) && log.State().Checkpoint > 0 {
 		p.c.emit(Event{Kind: "metastore-down", Err: err})
 		return catalog, nil
 	}

@@ -159,9 +159,6 @@ func (c *Catalog) settle(ctx context.Context, t *hms.Table, batch []*part) error
 			}
 			return nil
 		}
-		if err := c.mayChange(ctx); err != nil {
-			return err
-		}
 		if err := c.each(ctx, add, func(ps []*part) error { return c.add(ctx, t, ps) }); err != nil {
 			return err
 		}
@@ -220,7 +217,7 @@ func (c *Catalog) add(ctx context.Context, t *hms.Table, ps []*part) error {
 		fresh[i] = h
 	}
 	what := fmt.Sprintf("add %d partitions to %s.%s", len(ps), t.DbName, t.TableName)
-	return c.client.call(ctx, what, func(ctx context.Context, m *hms.ThriftHiveMetastoreClient) error {
+	return c.client.change(ctx, what, c.mayChange, func(ctx context.Context, m *hms.ThriftHiveMetastoreClient) error {
 		_, err := m.AddPartitionsReq(ctx, &hms.AddPartitionsRequest{DbName: t.DbName, TblName: t.TableName, Parts: fresh, IfNotExists: true})
 		return err
 	})
@@ -236,7 +233,7 @@ func (c *Catalog) alter(ctx context.Context, t *hms.Table, ps []*part, found map
 		changed[i] = &h
 	}
 	what := fmt.Sprintf("alter %d partitions of %s.%s", len(ps), t.DbName, t.TableName)
-	return c.client.call(ctx, what, func(ctx context.Context, m *hms.ThriftHiveMetastoreClient) error {
+	return c.client.change(ctx, what, c.mayChange, func(ctx context.Context, m *hms.ThriftHiveMetastoreClient) error {
 		return m.AlterPartitionsWithEnvironmentContext(ctx, t.DbName, t.TableName, changed, keepStats())
 	})
 }

@@ -38,7 +38,7 @@ func (o *Options) negotiate(ctx context.Context, conn net.Conn, address string) 
 	case Plain:
 		password, err := o.Auth.Password()
 		if err != nil {
-			return nil, &authError{err}
+			return nil, &authError{err: err}
 		}
 		err = w.plain(o.Auth.User, password)
 		if err != nil {
@@ -48,7 +48,7 @@ func (o *Options) negotiate(ctx context.Context, conn net.Conn, address string) 
 	case GSSAPI:
 		return o.kerberos(ctx, w, address)
 	}
-	return nil, &authError{fault.New(fault.Config, "use PLAIN or GSSAPI, or no sasl", "metastore.sasl.mechanism: %s is not known", o.Auth.Mechanism)}
+	return nil, &authError{err: fault.New(fault.Config, "use PLAIN or GSSAPI, or no sasl", "metastore.sasl.mechanism: %s is not known", o.Auth.Mechanism)}
 }
 
 // hints for those who are not let in.
@@ -64,9 +64,10 @@ func refused(err error, address, mechanism string) error {
 	var no *saslRefusal
 	switch {
 	case errors.As(err, &no):
-		return &authError{fault.Wrap(fault.Config, hints[mechanism], fmt.Errorf("metastore.sasl: %s refuses %s: %w", address, mechanism, err))}
+		return &authError{err: fault.Wrap(fault.Config, hints[mechanism], fmt.Errorf("metastore.sasl: %s refuses %s: %w", address, mechanism, err))}
 	case errors.Is(err, io.EOF) || timedOut(err):
-		return &authError{fault.Wrap(fault.Config, "does the metastore want SASL? without it leave out metastore.sasl", fmt.Errorf("metastore.sasl: %s does not answer %s: %w", address, mechanism, err))}
+		return &authError{silent: true, err: fault.Wrap(fault.Config, "does the metastore want SASL? without it leave out metastore.sasl",
+			fmt.Errorf("metastore.sasl: %s does not answer %s: %w", address, mechanism, err))}
 	}
 	return fmt.Errorf("metastore.sasl: %s, %s: %w", address, mechanism, err)
 }
@@ -120,7 +121,7 @@ func (o *Options) kerberos(ctx context.Context, w *wire, address string) (thrift
 // like the metastore's own.
 func ticketError(err error) error {
 	if fault.ClassOf(err) == fault.Config {
-		return &authError{err}
+		return &authError{err: err}
 	}
 	return err
 }
@@ -195,7 +196,10 @@ func (a *Auth) owner() string {
 
 // authError: the metastore and this process do not agree on who may ask, and
 // how. Waiting does not mend it.
-type authError struct{ err error }
+type authError struct {
+	err    error
+	silent bool // the server has said nothing: it may as well be dying
+}
 
 func (e *authError) Error() string { return e.err.Error() }
 func (e *authError) Unwrap() error { return e.err }

@@ -78,6 +78,21 @@ func Unreachable(err error) bool {
 	return errors.As(err, &down) && !errors.As(err, &auth) || timedOut(err)
 }
 
+// Passing says whether err may be over without anybody changing this
+// configuration or the table: Unreachable, or whatever else goes wrong between
+// here and a metastore that has answered before. A dead server behind a proxy
+// closes connections instead of refusing them; one whose database is down says
+// so in an exception.
+func Passing(err error) bool {
+	var refused *saslRefusal
+	var other *mismatch
+	if errors.As(err, &refused) || errors.As(err, &other) || errors.Is(err, errNoTable) {
+		return false
+	}
+	var auth *authError
+	return Unreachable(err) || errors.As(err, &auth) && auth.silent || fault.ClassOf(err) == fault.Retry
+}
+
 // Columns are the columns of a table's files, and its partition columns.
 func (c *Catalog) Columns(ctx context.Context, name string) (columns, keys []hivetype.Field, err error) {
 	t, err := c.getTable(ctx, name)

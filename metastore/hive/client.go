@@ -36,6 +36,13 @@ type connection struct {
 // call has the server do something. f must be idempotent: when a connection
 // that has lain idle turns out to be dead, the call is made again on a new one.
 func (c *client) call(ctx context.Context, what string, f func(context.Context, *hms.ThriftHiveMetastoreClient) error) error {
+	return c.change(ctx, what, nil, f)
+}
+
+// change is a call that is made only if may allows it, which is asked right
+// before each try of it, when there is a connection: what it has allowed ends
+// within Options.Timeout.
+func (c *client) change(ctx context.Context, what string, may func(context.Context) error, f func(context.Context, *hms.ThriftHiveMetastoreClient) error) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for {
@@ -45,6 +52,11 @@ func (c *client) call(ctx context.Context, what string, f func(context.Context, 
 			}
 		}
 		conn := c.conn
+		if may != nil {
+			if err := may(ctx); err != nil {
+				return err
+			}
+		}
 		err := c.once(ctx, conn, f)
 		if err == nil || answered(err) {
 			conn.used = true

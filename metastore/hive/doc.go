@@ -21,7 +21,9 @@
 //     never taken for ours.
 //   - HM5: no call is about more than Options.Batch partitions, and none lists
 //     a table's partitions in order to announce.
-//   - HM6: before each change the owner is asked whether it still is one.
+//   - HM6: right before each call that changes something, and each repetition of
+//     it, the owner is asked whether it still is one. So what a former owner
+//     still has under way ends within one time limit.
 //   - HM7: partition values are canonical for the types of the partition
 //     columns: "09" for an int is 9. The server takes anything.
 //   - HM8: what is not ours is kept: other parameters, the storage descriptor.

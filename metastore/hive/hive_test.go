@@ -231,6 +231,40 @@ func TestOneRefused(t *testing.T) {
 	}
 }
 
+// Who loses the table between two calls of one batch makes the first only (HM6).
+func TestFencedWithinABatch(t *testing.T) {
+	s := hivetest.New(t)
+	s.Before(func(call string) error {
+		if strings.HasPrefix(call, "add_partitions") {
+			return &hms.MetaException{Message: "one of them is wrong"} // so that halves are tried
+		}
+		return nil
+	})
+	o := options(t, s)
+	asked := 0
+	c := open(t, o)
+	must(t, c.Check(t.Context()))
+	o.Owner = func() error {
+		if asked++; asked > 1 {
+			return fault.New(fault.Fenced, "", "epoch 9 owns it")
+		}
+		return nil
+	}
+	c = open(t, o)
+	if err := c.Announce(t.Context(), days(8)); fault.ClassOf(err) != fault.Fenced {
+		t.Fatalf("class %s: %v", fault.ClassOf(err), err)
+	}
+	changes := 0
+	for _, call := range s.Calls() {
+		if strings.HasPrefix(call, "add_partitions") || strings.HasPrefix(call, "alter_partitions") {
+			changes++
+		}
+	}
+	if changes != 1 {
+		t.Fatalf("%d changes after the table was lost, in %v", changes-1, s.Calls())
+	}
+}
+
 // What the server says is passed on in words; its class is retry.
 func TestServerErrors(t *testing.T) {
 	for _, said := range []error{&hms.MetaException{Message: "the disk is full"}, &hms.InvalidObjectException{Message: "the disk is full"}} {
@@ -244,6 +278,49 @@ func TestServerErrors(t *testing.T) {
 		err := open(t, options(t, s)).Announce(t.Context(), days(1))
 		if fault.ClassOf(err) != fault.Retry || !strings.Contains(fmt.Sprint(err), "the disk is full") || !strings.Contains(fmt.Sprint(err), s.Address()) || hive.Unreachable(err) {
 			t.Errorf("%T: class %s: %v", said, fault.ClassOf(err), err)
+		}
+	}
+}
+
+// What a start may take for an outage, of a metastore that has answered an
+// earlier one, and what not.
+func TestPassing(t *testing.T) {
+	closes, err := net.Listen("tcp", "127.0.0.1:0")
+	must(t, err)
+	defer closes.Close()
+	go func() { // ends with the listener: a proxy without anything behind it
+		for {
+			c, err := closes.Accept()
+			if err != nil {
+				return
+			}
+			_ = c.Close()
+		}
+	}()
+	s := hivetest.New(t)
+	at := func(change func(*hive.Options)) hive.Options {
+		o := options(t, s)
+		o.Timeout, o.ConnectTimeout = time.Second, time.Second
+		change(&o)
+		return o
+	}
+	plain := hive.Auth{Mechanism: hive.Plain, User: "u", Password: func() (string, error) { return "planted", nil }}
+	said := make(map[string]error)
+	for name, o := range map[string]hive.Options{
+		"closes":      at(func(o *hive.Options) { o.Addresses = []string{closes.Addr().String()} }),
+		"closes SASL": at(func(o *hive.Options) { o.Addresses, o.Auth = []string{closes.Addr().String()}, plain }),
+		"no table":    at(func(o *hive.Options) { o.CreateTable = false; o.Database = "elsewhere" }),
+	} {
+		said[name] = open(t, o).Check(t.Context())
+	}
+	s.Before(func(string) error { return &hms.MetaException{Message: "the database is down"} })
+	said["exception"] = open(t, at(func(*hive.Options) {})).Check(t.Context())
+	s.Before(func(string) error { return nil })
+	s.AskFor("u", "another")
+	said["refused"] = open(t, at(func(o *hive.Options) { o.Auth = plain })).Check(t.Context())
+	for name, want := range map[string]bool{"closes": true, "closes SASL": true, "exception": true, "no table": false, "refused": false} {
+		if err := said[name]; err == nil || hive.Passing(err) != want {
+			t.Errorf("%s: passing %v, want %v: %v", name, hive.Passing(err), want, err)
 		}
 	}
 }

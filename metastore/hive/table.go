@@ -135,9 +135,6 @@ func names(fs []*hms.FieldSchema) []string {
 // createTable creates a table and, where it is missing, its database. Another
 // job may be doing the same.
 func (c *Catalog) createTable(ctx context.Context, spec *Table) error {
-	if err := c.mayChange(ctx); err != nil {
-		return err
-	}
 	db := c.o.Database
 	if err := c.createDatabase(ctx, db); err != nil {
 		return err
@@ -152,7 +149,7 @@ func (c *Catalog) createTable(ctx context.Context, spec *Table) error {
 		BucketCols: []string{}, SortCols: []*hms.Order{}, Parameters: map[string]string{},
 		SkewedInfo: &hms.SkewedInfo{SkewedColNames: []string{}, SkewedColValues: [][]string{}},
 	}
-	err := c.client.call(ctx, "create table "+db+"."+spec.Name, func(ctx context.Context, m *hms.ThriftHiveMetastoreClient) error {
+	err := c.client.change(ctx, "create table "+db+"."+spec.Name, c.mayChange, func(ctx context.Context, m *hms.ThriftHiveMetastoreClient) error {
 		return m.CreateTable(ctx, t)
 	})
 	if alreadyExists(err) {
@@ -179,7 +176,7 @@ func (c *Catalog) createDatabase(ctx context.Context, db string) error {
 		return err
 	}
 	location := strings.TrimSuffix(beside.LocationUri, "/") + "/" + db + ".db"
-	err = c.client.call(ctx, "create database "+db, func(ctx context.Context, m *hms.ThriftHiveMetastoreClient) error {
+	err = c.client.change(ctx, "create database "+db, c.mayChange, func(ctx context.Context, m *hms.ThriftHiveMetastoreClient) error {
 		return m.CreateDatabase(ctx, &hms.Database{Name: db, LocationUri: location})
 	})
 	if alreadyExists(err) {
@@ -194,12 +191,9 @@ func keepStats() *hms.EnvironmentContext {
 }
 
 func (c *Catalog) alterColumns(ctx context.Context, t *hms.Table, next []*hms.FieldSchema, changes []string) (*hms.Table, error) {
-	if err := c.mayChange(ctx); err != nil {
-		return nil, err
-	}
 	t.Sd.Cols = next
 	what := fmt.Sprintf("alter table %s.%s (%s)", t.DbName, t.TableName, strings.Join(changes, ", "))
-	err := c.client.call(ctx, what, func(ctx context.Context, m *hms.ThriftHiveMetastoreClient) error {
+	err := c.client.change(ctx, what, c.mayChange, func(ctx context.Context, m *hms.ThriftHiveMetastoreClient) error {
 		return m.AlterTableWithEnvironmentContext(ctx, t.DbName, t.TableName, t, keepStats())
 	})
 	if err != nil {
@@ -221,11 +215,8 @@ func (c *Catalog) announceTable(ctx context.Context, table string, a *ledger.Ann
 		if round == rounds {
 			return fault.New(fault.Retry, "does another job write it?", "the metastore does not keep the totals of table %s.%s", t.DbName, t.TableName)
 		}
-		if err := c.mayChange(ctx); err != nil {
-			return err
-		}
 		t.Parameters = c.parameters(t.Parameters, a)
-		err = c.client.call(ctx, "alter table "+t.DbName+"."+t.TableName, func(ctx context.Context, m *hms.ThriftHiveMetastoreClient) error {
+		err = c.client.change(ctx, "alter table "+t.DbName+"."+t.TableName, c.mayChange, func(ctx context.Context, m *hms.ThriftHiveMetastoreClient) error {
 			return m.AlterTableWithEnvironmentContext(ctx, t.DbName, t.TableName, t, keepStats())
 		})
 		if err != nil {

@@ -116,7 +116,13 @@ func (a *auditor) list(table, dir, rel string) error {
 	if errors.Is(err, storage.ErrNotExist) {
 		return nil // a side table that was never needed
 	}
-	if err != nil {
+	var strays *storage.StrayError
+	switch {
+	case errors.As(err, &strays):
+		for _, key := range strays.Keys { // readers that go by prefix see them
+			a.rep.fault(Unknown, key, "", 0, "what has the key %q, or a longer one, is not hivesink's, and has no path; move it out of the table", key)
+		}
+	case err != nil:
 		return fmt.Errorf("list the table: %w", err)
 	}
 	for _, e := range entries {

@@ -23,7 +23,8 @@
 //	    killed in between leaves just that.
 //	S7  A lock has one holder, and ends with Close or with the process.
 //	S8  Listings are sorted by name.
-//	S9  Names are absolute and cleaned; anything else is refused.
+//	S9  Names are absolute and cleaned; anything else is refused. What a store
+//	    has that no name is for, a listing reports (StrayError).
 //	S10 RemoveAll never follows a link out of its directory.
 //	S11 Exchange (Exchanger) is one step, before and after a crash: both
 //	    directories are where they were, or both where the other was.

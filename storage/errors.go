@@ -2,6 +2,7 @@ package storage
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"path"
 	"strings"
@@ -86,6 +87,17 @@ func (e *UnsyncedError) Error() string {
 }
 
 func (e *UnsyncedError) Unwrap() error { return e.Err }
+
+// StrayError: below a directory of an object store are keys that no name is for
+// (S9), since an element of them is empty, "." or "..". List returns it beside
+// all else that is there.
+type StrayError struct {
+	Keys []string // they, or what they begin with
+}
+
+func (e *StrayError) Error() string {
+	return fmt.Sprintf("there are keys with an empty element, or . or .., which nothing of hivesink makes; remove them, or move them elsewhere: %q", e.Keys)
+}
 
 // CheckName refuses what is not an absolute, cleaned path (S9) with
 // fs.ErrInvalid. Backends call it first thing.

@@ -35,7 +35,8 @@ type FS interface {
 	Mkdir(name string) error
 	// Stat describes a file or directory.
 	Stat(name string) (Info, error)
-	// List describes a directory's entries, sorted by name.
+	// List describes a directory's entries, sorted by name. Beside a
+	// StrayError they are all there, too.
 	List(dir string) ([]Info, error)
 	// SyncDir makes the entries of a directory durable.
 	SyncDir(dir string) error

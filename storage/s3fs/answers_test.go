@@ -3,6 +3,7 @@ package s3fs
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -10,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/hivesink/hivesink/storage"
 )
 
 // well answers every operation as a store does that has one object of four
@@ -234,4 +237,30 @@ func expect[T comparable](err error, got T, want ...T) error {
 		}
 	}
 	return fmt.Errorf("it is %v, want %v", got, want)
+}
+
+// TestStrayKeys: a key with an element that names do not have is an error that
+// names it, beside what else there is. Followed, it would lead to its own
+// directory for ever.
+func TestStrayKeys(t *testing.T) {
+	for _, stray := range []string{
+		`<CommonPrefixes><Prefix>dir//</Prefix></CommonPrefixes>`,
+		`<CommonPrefixes><Prefix>dir/./</Prefix></CommonPrefixes>`,
+		`<CommonPrefixes><Prefix>dir/../</Prefix></CommonPrefixes>`,
+		`<Contents><Key>dir/..</Key><Size>4</Size></Contents>`,
+	} {
+		f, _ := answers(t, func(w http.ResponseWriter, _ *http.Request) {
+			fmt.Fprintf(w, `<ListBucketResult><Name>bkt</Name><Contents><Key>dir/</Key><Size>0</Size></Contents>%s<Contents><Key>dir/name</Key><Size>4</Size></Contents></ListBucketResult>`, stray)
+		})
+		_, key, _ := strings.Cut(stray, "dir/")
+		key, _, _ = strings.Cut("dir/"+key, "<")
+		infos, err := f.List("/dir")
+		var strays *storage.StrayError
+		if !errors.As(err, &strays) || fmt.Sprint(strays.Keys) != "["+key+"]" || !strings.Contains(err.Error(), `"`+key+`"`) {
+			t.Errorf("%s: %v", key, err)
+		}
+		if len(infos) != 1 || infos[0].Name != "name" {
+			t.Errorf("%s: beside it is %v", key, infos)
+		}
+	}
 }

@@ -193,18 +193,32 @@ func (f *FS) List(dir string) ([]storage.Info, error) {
 		return nil, wrap(storage.OpList, dir, err)
 	}
 	var infos []storage.Info
+	var strays []string
 	err = f.pages(prefix, "/", func(p *s3.ListObjectsV2Output) error {
 		for i := range p.Contents {
-			if info, ok := describe(&p.Contents[i], prefix); ok {
+			switch info, ok := describe(&p.Contents[i], prefix); {
+			case ok && noName(info.Name):
+				strays = append(strays, aws.ToString(p.Contents[i].Key))
+			case ok:
 				infos = append(infos, info)
 			}
 		}
 		for _, c := range p.CommonPrefixes {
-			infos = append(infos, storage.Info{Name: strings.TrimSuffix(strings.TrimPrefix(aws.ToString(c.Prefix), prefix), "/"), Dir: true})
+			info := storage.Info{Name: strings.TrimSuffix(strings.TrimPrefix(aws.ToString(c.Prefix), prefix), "/"), Dir: true}
+			if noName(info.Name) {
+				strays = append(strays, aws.ToString(c.Prefix))
+				continue
+			}
+			infos = append(infos, info)
 		}
 		return nil
 	})
-	if err == nil && len(infos) == 0 && dir != "/" {
+	switch {
+	case err != nil:
+		return nil, wrap(storage.OpList, dir, err)
+	case len(strays) > 0:
+		err = &storage.StrayError{Keys: strays}
+	case len(infos) == 0 && dir != "/":
 		err = syscall.ENOENT
 	}
 	slices.SortFunc(infos, func(a, b storage.Info) int { return strings.Compare(a.Name, b.Name) })
@@ -230,6 +244,9 @@ func (f *FS) ListAfter(dir, after string, n int) ([]storage.Info, error) {
 	}
 	return infos, nil
 }
+
+// noName says whether an element of a key is one that names do not have.
+func noName(element string) bool { return element == "" || element == "." || element == ".." }
 
 func dirKey(dir string) (prefix string, err error) {
 	k, err := key(dir)

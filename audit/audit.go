@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"path"
 	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/hivesink/hivesink/format/parquet"
 	"github.com/hivesink/hivesink/internal/fault"
@@ -161,7 +163,14 @@ func (a *auditor) read(table, full, rel string) error {
 	}
 	defer r.Close()
 	pf, err := parquetfile.Open(r, r.Size())
-	if err != nil {
+	switch {
+	case err == nil:
+	case errors.Is(err, storage.ErrNotExist):
+		a.lost = true // while it was read
+		return nil
+	case unanswered(err):
+		return fmt.Errorf("read a data file: %w", err)
+	default:
 		if !strings.HasSuffix(full, ".parquet") {
 			a.rep.fault(Unknown, full, "", 0, "%s is not a file of hivesink; move it out of the table", full)
 		} else {
@@ -180,6 +189,14 @@ func (a *auditor) read(table, full, rel string) error {
 	}
 	a.take(&file{table: table, partition: rel, rows: pf.Rows(), footer: footer}, full)
 	return nil
+}
+
+// unanswered says that the storage failed to read, which proves nothing about the
+// file: it may be down. A disk that cannot read a sector, and a file that is
+// shorter than its name's entry says, have answered.
+func unanswered(err error) bool {
+	var failed *storage.Error
+	return errors.As(err, &failed) && !errors.Is(err, syscall.EIO) && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF)
 }
 
 func (a *auditor) take(f *file, full string) {

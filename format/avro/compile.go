@@ -66,6 +66,8 @@ type node struct {
 	unit    int64    // opTime: units in a second
 	scaling *scaling // opDecimal, opToDec
 	below   []*node
+	empty   bool // its values take no bytes
+	settled settled
 	target  []int32 // opRecord: the slot of each field, from that of the first; -1: skipped
 	ignore  int     // opRecord: fields without a column
 	symbol  [][]byte
@@ -82,6 +84,7 @@ type Schema struct {
 type compiler struct {
 	named map[string]*avro.SchemaNode
 	skips map[string]*node // by full name, so that what refers to itself ends
+	err   error
 }
 
 // Compile reads a writer's schema, a record; others are the schemas it refers
@@ -118,17 +121,27 @@ func (d *Decoder) Compile(text string, others ...string) (*Schema, error) {
 		}
 		out.column = append(out.column, at)
 	}
+	if c.err != nil {
+		return nil, c.err
+	}
+	if err := settle(out.root); err != nil {
+		return nil, err
+	}
 	return out, nil
+}
+
+func fullName(n *avro.SchemaNode) string {
+	if n.Namespace == "" || strings.Contains(n.Name, ".") {
+		return n.Name
+	}
+	return n.Namespace + "." + n.Name
 }
 
 // collect notes the definitions of named types.
 func (c *compiler) collect(n *avro.SchemaNode, space string) {
 	switch n.Type {
 	case "record", "error", "enum", "fixed":
-		name := n.Name
-		if !strings.Contains(name, ".") && n.Namespace != "" {
-			name = n.Namespace + "." + name
-		}
+		name := fullName(n)
 		if _, seen := c.named[name]; seen {
 			return
 		}
@@ -166,13 +179,17 @@ var kinds = map[string]kind{"null": kNull, "boolean": kBool, "int": kLong, "long
 // skip passes over values of a type.
 func (c *compiler) skip(n *avro.SchemaNode) *node {
 	n = c.resolve(n)
-	full := n.Namespace + "." + n.Name
+	full := fullName(n)
 	if n.Type == "record" {
 		if done := c.skips[full]; done != nil {
 			return done
 		}
 	}
-	out := &node{op: opSkip, kind: kinds[n.Type], size: n.Size}
+	k, ok := kinds[n.Type]
+	if !ok && c.err == nil {
+		c.err = fmt.Errorf("the schema uses the type %q and does not define it", n.Type)
+	}
+	out := &node{op: opSkip, kind: k, name: n.Name, size: n.Size}
 	if n.Type == "record" {
 		c.skips[full] = out
 	}

@@ -38,6 +38,7 @@ type Decoder struct {
 	scratch []byte
 	numbers numbers
 	depth   int
+	free    int64 // how many more slots may take no bytes
 }
 
 // New returns a decoder of records into the schema's columns.
@@ -69,21 +70,27 @@ func (d *Decoder) UnknownKeys() int64          { return d.rows.UnknownKeys() }
 func (d *Decoder) NewBatch() arrow.RecordBatch { return d.rows.NewBatch() }
 func (d *Decoder) Release()                    { d.rows.Release() }
 
-// maxDepth bounds how deep values lie in one another.
-const maxDepth = 64
+const (
+	// maxDepth bounds how deep values lie in one another.
+	maxDepth = 64
+	// maxFree bounds how many values of arrays, with the fields of their
+	// structs, may take no bytes in one record (null).
+	maxFree = 1 << 16
+)
 
 var (
 	errShort = &format.Error{Class: record.ClassSyntax, Reason: "not Avro of its schema: it ends too soon"}
 	errLong  = &format.Error{Class: record.ClassSyntax, Reason: "not Avro of its schema: bytes are left over"}
 	errValue = &format.Error{Class: record.ClassSyntax, Reason: "not Avro of its schema: a number, length or branch is out of range"}
 	errDeep  = &format.Error{Class: record.ClassSyntax, Reason: "not Avro of its schema: at most 64 levels"}
+	errFree  = &format.Error{Class: record.ClassSyntax, Reason: "arrays have more than 65536 items, or fields of items, that take no bytes"}
 )
 
 // Append decodes one record that was written with a schema. An error is a
 // *format.Error (V1).
 func (d *Decoder) Append(s *Schema, rec []byte) error {
 	d.rows.Begin()
-	d.scratch, d.depth = d.scratch[:0], 0
+	d.scratch, d.depth, d.free = d.scratch[:0], 0, maxFree
 	b := rec
 	var err *format.Error
 	for i, n := range s.root.below {
@@ -280,6 +287,11 @@ func (d *Decoder) record(n *node, b []byte, at int32) (rest []byte, err *format.
 	if d.depth++; d.depth > maxDepth {
 		return nil, errDeep
 	}
+	if n.empty {
+		if err := d.spend(int64(len(n.col.Type().Fields))); err != nil {
+			return nil, err
+		}
+	}
 	base := d.rows.Struct(n.col, at)
 	for i, f := range n.below {
 		if n.target[i] < 0 {
@@ -313,12 +325,14 @@ func (d *Decoder) blocks(n *node, b []byte, at int32) (rest []byte, err *format.
 		if count == 0 {
 			break
 		}
-		if count > int64(len(b)) && (n.op == opMap || !emptyItems(n.below[0])) { // V4: an item takes a byte
+		if n.op == opArray && n.below[0].empty {
+			if err := d.spend(count); err != nil {
+				return nil, err
+			}
+		} else if count > int64(len(b)) { // V4: an item takes a byte
 			return nil, errShort
 		}
-		if entries += int(min(count, math.MaxInt32)); entries > maxEmptyItems && emptyItems(n.below[0]) {
-			return nil, errValue
-		}
+		entries += int(count)
 		for range count {
 			if n.op == opArray {
 				last = d.rows.Element(at, last)
@@ -346,24 +360,14 @@ func (d *Decoder) blocks(n *node, b []byte, at int32) (rest []byte, err *format.
 	return b, nil
 }
 
-// maxEmptyItems is how many items an array may have that take no bytes (null).
-const maxEmptyItems = 1 << 16
-
-func emptyItems(n *node) bool {
-	switch n.kind {
-	case kNull:
-		return true
-	case kFixed:
-		return n.size == 0
-	case kRecord:
-		for _, f := range n.below {
-			if !emptyItems(f) {
-				return false
-			}
-		}
-		return true
+// spend counts slots that take no bytes. Without a bound a record of some bytes
+// could have any number of them (V4).
+func (d *Decoder) spend(n int64) *format.Error {
+	if n > d.free {
+		return errFree
 	}
-	return false
+	d.free -= n
+	return nil
 }
 
 func blockHead(b []byte) (count int64, rest []byte, err *format.Error) {
@@ -379,9 +383,10 @@ func blockHead(b []byte) (count int64, rest []byte, err *format.Error) {
 
 // skip passes over a value.
 func (d *Decoder) skip(n *node, b []byte) (rest []byte, err *format.Error) {
-	switch n.kind {
-	case kNull:
+	if n.empty {
 		return b, nil
+	}
+	switch n.kind {
 	case kBool:
 		_, rest, err = take(b, 1)
 		return rest, err
@@ -450,7 +455,7 @@ func (d *Decoder) skipBlocks(n *node, b []byte) (rest []byte, err *format.Error)
 			}
 			continue
 		}
-		if n.kind == kArray && emptyItems(n.below[0]) {
+		if n.kind == kArray && n.below[0].empty {
 			continue
 		}
 		for range count {

@@ -14,6 +14,9 @@
 //     rounded, as Avro's own rules do. Decimals of whatever precision, and of a
 //     scale up to 1000, are kept where the column holds them (decimal.go).
 //   - V3: no allocation per good record in the steady state.
-//   - V4: whatever the bytes are, reading them ends, and takes memory in
-//     proportion to the record.
+//   - V4: whatever schema and bytes are, reading them ends, in time and memory in
+//     proportion to the record. Where no bytes say how much there is, it costs
+//     nothing or is bounded: fields passed over that take none are not looked at
+//     (settle.go), arrays have at most 65536 items that take none, and a record
+//     that has itself as a field, without end, is refused with its schema.
 package avrorow

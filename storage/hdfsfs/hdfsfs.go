@@ -84,6 +84,12 @@ func (f *FS) rename(oldName, newName string, overwrite bool) error {
 		switch was, said := judge(err); {
 		case was == unknown:
 			lost = true
+		case was == answered && lost && (errors.Is(said, fs.ErrNotExist) || errors.Is(said, fs.ErrExist)):
+			// The lost one may have been done after the look above: then this
+			// one has found its work done.
+			if now, serr := inode(s, newName); serr == nil && now == id {
+				return nil
+			}
 		case was == answered && err != nil && !overwrite && !known(said):
 			// A file onto a directory and other refusals have no exception of
 			// their own.

@@ -62,6 +62,31 @@ func TestLostAnswers(t *testing.T) {
 	}
 }
 
+// TestLateRename: the first request of a rename is still on its way when the
+// client, without an answer, has looked and asks again. What the second one finds
+// done is its own doing (H5): the claim of an epoch, a file that is published.
+func TestLateRename(t *testing.T) {
+	p := newProxy(t, nameNode())
+	fs := open(t, hdfsfs.Options{NameNodes: []string{p.addr}, CallTimeout: 3 * time.Second})
+	dir := scratch(t, fs)
+	p.late = true
+	for name, rename := range map[string]func(from, to string) error{"rename": fs.Rename, "replace": fs.Replace} {
+		from, to := path.Join(dir, "from"), path.Join(dir, name)
+		must(t, storage.WriteFile(fs, from, []byte(name)))
+		p.meddle("rename2", 1, nil)
+		if err := rename(from, to); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		p.mustFire(1)
+		if p.held != nil {
+			t.Errorf("%s: the first request never came", name)
+		}
+		if got, err := fs.ReadFile(to); err != nil || string(got) != name {
+			t.Errorf("%s: %q, %v", name, got, err)
+		}
+	}
+}
+
 // notYet is the answer of complete that the file is not complete: field 1, false.
 var notYet = []byte{8, 0}
 

@@ -12,9 +12,9 @@ import (
 )
 
 // proxy stands between a client and a name node. It can lose the answers to
-// calls of a method, together with the connection, or answer them itself; then
-// the first of them is what the name node gets in place of the next one. A
-// connection has one call at a time.
+// calls of a method, together with the connection, have them come late, or answer
+// them itself; then the first of them is what the name node gets in place of the
+// next one. A connection has one call at a time.
 type proxy struct {
 	t    testing.TB
 	addr string
@@ -25,6 +25,10 @@ type proxy struct {
 	answer []byte // what is answered without asking the name node; nil: its answer is lost
 	fired  int
 	first  []byte // of the calls that were answered here, without its header
+
+	late     bool // calls are not lost but come late: when the next one does
+	held     net.Conn
+	heldCall []byte
 }
 
 func newProxy(t testing.TB, to string) *proxy {
@@ -92,10 +96,40 @@ func (p *proxy) hit(call []byte) (hit bool, answer, forward []byte) {
 	return true, p.answer, call
 }
 
+// keep holds a call back, whose sender is told nothing.
+func (p *proxy) keep(server net.Conn, call []byte) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.held, p.heldCall = server, call
+}
+
+// deliver has the server do what was kept before it gets the next call of the
+// same method.
+func (p *proxy) deliver(call []byte) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.held == nil || !bytes.Contains(call, append([]byte{byte(len(p.method))}, p.method...)) {
+		return
+	}
+	defer p.held.Close()
+	if _, err := p.held.Write(p.heldCall); err != nil {
+		p.t.Errorf("a late call: %v", err)
+	}
+	if _, err := readPacket(p.held); err != nil {
+		p.t.Errorf("the answer to a late call: %v", err)
+	}
+	p.held = nil
+}
+
+// nopConn is closed instead of a connection that is kept.
+type nopConn struct{ net.Conn }
+
+func (nopConn) Close() error { return nil }
+
 // forward passes the handshake (7 bytes and a packet) and then call by call.
 func (p *proxy) forward(client, server net.Conn) {
 	defer client.Close()
-	defer server.Close()
+	defer func() { server.Close() }()
 	hello := make([]byte, 7)
 	if _, err := io.ReadFull(client, hello); err != nil {
 		return
@@ -112,7 +146,13 @@ func (p *proxy) forward(client, server net.Conn) {
 		if err != nil {
 			return
 		}
+		p.deliver(call)
 		hit, answer, call := p.hit(call)
+		if hit && p.late {
+			p.keep(server, call)
+			server = nopConn{}
+			return
+		}
 		if hit && answer != nil {
 			if _, err := client.Write(answerTo(call, answer)); err != nil {
 				return

@@ -101,15 +101,18 @@ var operations = map[string]func(f *FS) error{
 // proves nothing (X5). It is asked again.
 func TestEmptyAnswers(t *testing.T) {
 	for name, do := range operations {
-		f, n := answers(t, say(200, ""), well)
-		if err := do(f); err != nil || n.Load() < 2 {
-			t.Errorf("%s, then answered well: %d requests, %v", name, n.Load(), err)
-		}
-		f, n = answers(t, say(200, ""))
-		f.o.RetryFor = 150 * time.Millisecond
-		if err := do(f); err == nil || n.Load() < 2 {
-			t.Errorf("%s, never answered: %d requests, %v", name, n.Load(), err)
-		}
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f, n := answers(t, say(200, ""), well)
+			if err := do(f); err != nil || n.Load() < 2 {
+				t.Errorf("then answered well: %d requests, %v", n.Load(), err)
+			}
+			f, n = answers(t, say(200, ""))
+			f.o.RetryFor = time.Second
+			if err := do(f); err == nil || n.Load() < 2 {
+				t.Errorf("never answered: %d requests, %v", n.Load(), err)
+			}
+		})
 	}
 }
 

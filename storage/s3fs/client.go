@@ -7,12 +7,14 @@ import (
 	"net"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/smithy-go/logging"
 
 	"github.com/hivesink/hivesink/internal/fault"
 	"github.com/hivesink/hivesink/storage"
@@ -23,6 +25,8 @@ type FS struct {
 	o      Options
 	client *s3.Client
 	bucket *string
+
+	unlisted atomic.Bool // the store has failed to list uploads
 
 	mu   sync.Mutex
 	sent map[string]sentUpload // by id, those of this process that are neither completed nor aborted
@@ -55,6 +59,7 @@ func New(ctx context.Context, o Options) (*FS, error) {
 	f := &FS{o: o, bucket: aws.String(o.Bucket), sent: make(map[string]sentUpload)}
 	f.client = s3.NewFromConfig(cfg, func(so *s3.Options) {
 		so.Retryer = aws.NopRetryer{} // do repeats: it knows what a repetition means
+		so.Logger = logging.Nop{}     // who wants to know is notified
 		so.UsePathStyle = o.PathStyle
 		so.DisableLogOutputChecksumValidationSkipped = true
 		if o.Endpoint != "" {

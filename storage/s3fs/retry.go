@@ -27,20 +27,22 @@ const (
 func (f *FS) do(ctx context.Context, op, key string, call func(context.Context) error) error {
 	until := time.Now().Add(f.o.RetryFor)
 	pause := firstPause
+	full := true // each try was refused for want of space
 	for try := 1; ; try++ {
-		one, cancel := context.WithTimeout(ctx, f.o.RequestTimeout)
-		err := call(one)
-		cancel()
+		err := f.once(ctx, call)
 		if err == nil {
 			if try > 1 && f.o.Notify != nil {
 				f.o.Notify(op+" "+key, nil)
 			}
 			return nil
 		}
-		err = plain(err)
+		full = full && noSpace(err)
 		if ctx.Err() != nil || !passes(err) || time.Now().Add(pause).After(until) {
 			if try > 1 && passes(err) {
 				err = fmt.Errorf("%s failed %d times: %w", op, try, err)
+			}
+			if full {
+				err = &storage.NoSpaceError{Err: err} // and nothing was done (X6)
 			}
 			return err
 		}
@@ -55,6 +57,13 @@ func (f *FS) do(ctx context.Context, op, key string, call func(context.Context) 
 		}
 		pause = min(2*pause, longPause)
 	}
+}
+
+// once makes one try of a request.
+func (f *FS) once(ctx context.Context, call func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, f.o.RequestTimeout)
+	defer cancel()
+	return plain(call(ctx))
 }
 
 // passes says whether a failure may pass: nothing was answered, or the store is
@@ -176,12 +185,20 @@ func plain(err error) error {
 		e.is = storage.ErrNotExist
 	case c == "ConditionalRequestConflict" || s == http.StatusConflict && c != "OperationAborted":
 		e.is = storage.ErrConflict
-	case c == "QuotaExceeded" || c == "XMinioStorageFull" || c == "XMinioAdminBucketQuotaExceeded" || s == http.StatusInsufficientStorage:
-		e.is = storage.ErrNoSpace
+	case noSpace(err): // do decides
 	case s == http.StatusForbidden || s == http.StatusUnauthorized:
 		e.is = storage.ErrPermission
 	}
 	return e
+}
+
+// noSpace says whether a try was refused since the store or a quota is full.
+func noSpace(err error) bool {
+	switch code(err) {
+	case "QuotaExceeded", "XMinioStorageFull", "XMinioAdminBucketQuotaExceeded":
+		return true
+	}
+	return status(err) == http.StatusInsufficientStorage
 }
 
 func wrap(op storage.OpKind, name string, err error) error {

@@ -298,17 +298,19 @@ func (f *FS) AbortAt(name string) error {
 }
 
 // abortListed goes by the store's listing of uploads. Nothing depends on it
-// (storage O4): one that does not list, lists nothing or says that it cannot
-// leaves what it has to the bucket's lifecycle rule.
+// (storage O4): one that lists nothing, or fails once, leaves what it has to the
+// bucket's lifecycle rule. It is asked for each unit, so one that fails is not
+// tried for long, and never again by this process.
 func (f *FS) abortListed(prefix string, ours func(key string) bool) error {
 	var after *string
-	for {
+	for !f.unlisted.Load() {
 		var out *s3.ListMultipartUploadsOutput
-		err := f.do(background(), "ListMultipartUploads", prefix, func(ctx context.Context) (err error) {
+		err := f.once(background(), func(ctx context.Context) (err error) {
 			out, err = f.client.ListMultipartUploads(ctx, &s3.ListMultipartUploadsInput{Bucket: f.bucket, Prefix: &prefix, KeyMarker: after})
 			return err
 		})
 		if err != nil {
+			f.unlisted.Store(true)
 			return nil
 		}
 		for _, u := range out.Uploads {
@@ -324,6 +326,7 @@ func (f *FS) abortListed(prefix string, ours func(key string) bool) error {
 		}
 		after = out.NextKeyMarker
 	}
+	return nil
 }
 
 // escapePath is a copy source: percent-encoded, but for the slashes.

@@ -22,9 +22,10 @@ type plainPage struct {
 }
 
 // openDictionary gets ready for a member's dictionary page. Its entries are
-// decoded only if the column cannot do with them PLAIN-encoded.
+// decoded only if the column cannot do with them PLAIN-encoded: eight flags are
+// one byte, which no entry of theirs is.
 func (m *merger) openDictionary(r *columnReader, p *rawPage, facts *chunkFacts, k int) error {
-	m.plain.dict, m.plain.usable = &m.dicts[k], facts.flat && facts.exact
+	m.plain.dict, m.plain.usable = &m.dicts[k], facts.flat && facts.exact && r.phys != physBool
 	if !m.plain.usable {
 		return m.decode(r, p)
 	}
@@ -81,7 +82,9 @@ func (m *merger) writePlain(c *chunk, r *columnReader, p *rawPage, facts *chunkF
 	if int64(p.values-there) != known.nulls {
 		return false, fmt.Errorf("%w: a page has %d nulls, its writer says %d", errDamaged, p.values-there, known.nulls)
 	}
-	m.gatherPlain(r, r.values.indexes[:there])
+	if err := m.gatherPlain(r, r.values.indexes[:there]); err != nil {
+		return false, err
+	}
 	d.nulls += known.nulls
 	d.bounds.include(c.l, known.bounds)
 	d.exact.include(c.l, known.exact)
@@ -90,7 +93,7 @@ func (m *merger) writePlain(c *chunk, r *columnReader, p *rawPage, facts *chunkF
 }
 
 // gatherPlain appends entries of the dictionary.
-func (m *merger) gatherPlain(r *columnReader, ids []int32) {
+func (m *merger) gatherPlain(r *columnReader, ids []int32) error {
 	d, dict := &m.plain, m.plain.dict
 	at := len(d.body)
 	switch r.phys {
@@ -115,17 +118,36 @@ func (m *merger) gatherPlain(r *columnReader, ids []int32) {
 		for i, id := range ids {
 			*(*[8]byte)(out[8*i:]) = [8]byte(dict.body[8*int(id):])
 		}
-	default:
+	case physFixed:
 		for _, id := range ids {
 			d.body = append(d.body, dict.body[int(id)*r.width:(int(id)+1)*r.width]...)
 		}
+	default:
+		return fmt.Errorf("entries of a dictionary of physical type %d are not whole bytes", r.phys)
 	}
+	return nil
+}
+
+// plainLeast is the least that n values take, PLAIN-encoded.
+func (l *leafType) plainLeast(n int) int {
+	switch l.phys {
+	case physBool:
+		return (n + 7) / 8
+	case physInt64, physDouble:
+		return 8 * n
+	case physFixed:
+		return l.width * n
+	}
+	return 4 * n // physBytes: the lengths
 }
 
 // flushPlain writes the page.
 func (m *merger) flushPlain(c *chunk) error {
 	d, w, l := &m.plain, m.w, &m.pend
 	levels := len(l.defs)
+	if values := levels - int(d.nulls); len(d.body) < l.plainLeast(values) {
+		return fmt.Errorf("%d values were gathered into %d bytes", values, len(d.body)) // no page is written without its values
+	}
 	body := w.body[:0]
 	var err error
 	if l.maxDef > 0 {

@@ -98,10 +98,10 @@ func (d *rawDictionary) entry(l *leafType, e int) []byte {
 // none, or when it would not pay: then the column is written plain (F9).
 func (m *merger) unify(i int) (bool, error) {
 	l := &m.s.leaves[i]
+	m.union.begin(len(m.members))
 	if l.phys == physBool {
 		return false, nil
 	}
-	m.union.begin(len(m.members))
 	var entries, values, all int64
 	for k := range m.members {
 		mb, src := &m.members[k], &m.inputs[m.members[k].input][i]

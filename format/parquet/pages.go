@@ -270,6 +270,10 @@ func levelsV1(buf, data []byte, e format.Encoding, most int, n int) (levels, res
 
 func decodeLevels(buf, data []byte, most int, n int) ([]byte, error) {
 	e := rle.Encoding{BitWidth: bitsOf(uint8(most))}
+	data, err := runs(data, e.BitWidth, n)
+	if err != nil {
+		return nil, err
+	}
 	levels, err := e.DecodeLevels(buf[:0], data)
 	if err == nil && len(levels) < n {
 		err = errDamaged
@@ -325,14 +329,27 @@ func (p *pageReader) page(c *columnReader, n int, reps, defs []byte, e format.En
 		if p.known < 0 {
 			return fmt.Errorf("its pages are damaged: there is no dictionary")
 		}
-		if p.indexes, err = parquet.RLEDictionary.DecodeInt32(p.indexes[:0], data); err != nil {
+		if len(data) == 0 {
+			return fmt.Errorf("%w: %d places in a dictionary are missing", errDamaged, there)
+		}
+		packed, err := runs(data[1:], int(data[0]), there)
+		if err != nil {
+			return err
+		}
+		if p.indexes, err = parquet.RLEDictionary.DecodeInt32(p.indexes[:0], data[:1+len(packed)]); err != nil {
 			return err
 		}
 		v.indexes, v.plain, v.known = p.indexes[:min(there, len(p.indexes))], p.dict, p.known
 		v.n = len(v.indexes)
 		return v.check()
 	}
-	if p.values, err = p.decode(p.values, there, data, parquet.LookupEncoding(e)); err != nil {
+	if e == format.RLE && c.phys == physBool {
+		bits, _ := p.values.Data()
+		if bits, err = flags(bits, data, there); err != nil {
+			return err
+		}
+		p.values = encoding.BooleanValues(bits)
+	} else if p.values, err = p.decode(p.values, there, data, parquet.LookupEncoding(e)); err != nil {
 		return err
 	}
 	v.plain = p.values

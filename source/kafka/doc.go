@@ -26,12 +26,14 @@
 //     fetch is asked for only when there is room for it, and decompressed
 //     through a window. One batch that is larger than all of it is still read.
 //   - K5: a partition is a partition of one topic of one cluster, by their ids;
-//     of another one nothing is read, and the run halts, naming both.
+//     of another one nothing is read, and the run halts, naming both: at the
+//     start, when it comes while the run goes on, and when it replaces one.
 //   - K6: where a partition without a position starts is decided once, and
 //     durable with the next checkpoint. One that is added to a topic that is
 //     read starts at its first message.
 //   - K7: messages that are gone are never passed over silently: the run halts,
-//     or goes on where source.kafka.offset_out_of_range says, and logs it.
+//     or goes on where source.kafka.offset_out_of_range says, and logs it. What
+//     the cluster did not tell is asked again, never taken for gone.
 //   - K8: a partition is caught up only when its leader has just said that there
 //     is nothing behind what was taken. What is fetched, fails, waits or moves is
 //     not.

@@ -279,7 +279,7 @@ func (r *reader) refused(p *partition, q *kmsg.FetchResponseTopicPartition, e er
 // does not have.
 func (r *reader) findPlace(p *partition) {
 	for {
-		o, err := r.s.askOffsets(r.ctx, []string{p.topic})
+		o, err := r.s.askOffsets(r.ctx, partitions{p.topic: {p.partition}})
 		if err == nil {
 			first, last := at(o.first, p.split), at(o.last, p.split)
 			to := first

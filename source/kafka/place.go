@@ -43,16 +43,8 @@ type offsets struct {
 	first, last, from, to kadm.ListedOffsets
 }
 
-// place finds out where the partitions of topics begin and end, and makes
-// splits of them (K6).
-func (s *Source) place(ctx context.Context, topics kadm.TopicDetails, known map[string]ledger.Source) ([]source.Split, error) {
-	if len(topics) == 0 {
-		return nil, nil
-	}
-	o, err := s.offsets(ctx, topics)
-	if err != nil {
-		return nil, s.startFailed(ctx, err)
-	}
+// place makes splits of partitions, which begin and end where o says (K6).
+func (s *Source) place(topics kadm.TopicDetails, o *offsets, known map[string]ledger.Source) ([]source.Split, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	seen := make(map[string]bool) // topics that were read before
@@ -156,17 +148,41 @@ func (s *Source) outOfRange(sp *split, next, first, last int64) (int64, error) {
 	return to, nil
 }
 
+// at is what l, which has all that was asked for, says of a partition.
 func at(l kadm.ListedOffsets, sp *split) int64 {
 	o, _ := l.Lookup(sp.topic, sp.partition)
 	return o.Offset
 }
 
-// offsets asks where the partitions of topics begin and end, until it is known
-// of all.
-func (s *Source) offsets(ctx context.Context, topics kadm.TopicDetails) (*offsets, error) {
-	names := slices.Sorted(maps.Keys(topics))
+// partitions are partitions by their topics.
+type partitions map[string][]int32
+
+func partitionsOf(topics kadm.TopicDetails) partitions {
+	want := make(partitions, len(topics))
+	for name, t := range topics {
+		want[name] = slices.Sorted(maps.Keys(t.Partitions))
+	}
+	return want
+}
+
+// missing is an error when l does not have one of the partitions. An answer
+// without a partition, or without its offset, says nothing of it: it must not
+// be taken for offset 0.
+func (want partitions) missing(l kadm.ListedOffsets) error {
+	for _, name := range slices.Sorted(maps.Keys(want)) {
+		for _, n := range want[name] {
+			if o, ok := l.Lookup(name, n); !ok || o.Offset < 0 {
+				return fmt.Errorf("the cluster did not tell the offsets of topic %s partition %d", name, n)
+			}
+		}
+	}
+	return nil
+}
+
+// offsets asks where partitions begin and end, until it is known of all.
+func (s *Source) offsets(ctx context.Context, want partitions) (*offsets, error) {
 	for {
-		o, err := s.askOffsets(ctx, names)
+		o, err := s.askOffsets(ctx, want)
 		if err == nil {
 			return o, nil
 		}
@@ -179,12 +195,20 @@ func (s *Source) offsets(ctx context.Context, topics kadm.TopicDetails) (*offset
 	}
 }
 
-func (s *Source) askOffsets(ctx context.Context, names []string) (*offsets, error) {
+// askOffsets asks once.
+func (s *Source) askOffsets(ctx context.Context, want partitions) (*offsets, error) {
 	o := &offsets{}
+	if len(want) == 0 { // the client would ask for all topics
+		return o, nil
+	}
+	names := slices.Sorted(maps.Keys(want))
 	ask := func(to *kadm.ListedOffsets, from func(context.Context, ...string) (kadm.ListedOffsets, error)) error {
 		l, err := from(ctx, names...)
 		if err == nil {
 			err = l.Error()
+		}
+		if err == nil {
+			err = want.missing(l)
 		}
 		*to = l
 		return err
@@ -206,35 +230,6 @@ func (s *Source) askOffsets(ctx context.Context, names []string) (*offsets, erro
 		err = ask(&o.last, s.admin.ListCommittedOffsets)
 	}
 	return o, err
-}
-
-// endAt waits for the time of source.kafka.until, when that was in the future
-// at the start, and sets the ends.
-func (s *Source) endAt(ctx context.Context) error {
-	if err := sleep(ctx, time.Until(s.until.Time)); err != nil {
-		return err
-	}
-	for {
-		s.mu.Lock()
-		names := slices.Sorted(maps.Keys(s.topics))
-		s.mu.Unlock()
-		o, err := s.askOffsets(ctx, names)
-		if err == nil {
-			s.mu.Lock()
-			defer s.mu.Unlock()
-			for _, sp := range s.splits {
-				sp.end.Store(min(at(o.to, sp), at(o.last, sp)))
-			}
-			return nil
-		}
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-		s.log.Warn("asking for the end of the partitions failed; trying again", "error", err)
-		if err := sleep(ctx, time.Second); err != nil {
-			return err
-		}
-	}
 }
 
 // isStale says whether an error of a partition means that its leader is to be

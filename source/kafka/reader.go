@@ -140,6 +140,11 @@ func (r *reader) Add(sp source.Split, from ledger.Source) error {
 		if err != nil {
 			return err
 		}
+		// At the start that was looked at for all topics there were (identify);
+		// this one may have come since, and be another one by the same name.
+		if err := at.isOf(known.topic, known.topicID, r.s.cluster); err != nil {
+			return err
+		}
 		p.next, p.epoch, p.shift = at.Offset, at.Epoch, at.Shift
 		r.s.mu.Lock()
 		defer r.s.mu.Unlock()

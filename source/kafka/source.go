@@ -125,7 +125,11 @@ func (s *Source) Splits(ctx context.Context, known map[string]ledger.Source) ([]
 	if err := s.identify(md, known); err != nil {
 		return nil, err
 	}
-	list, err := s.place(ctx, md.Topics, known)
+	o, err := s.offsets(ctx, partitionsOf(md.Topics))
+	if err != nil {
+		return nil, s.startFailed(ctx, err)
+	}
+	list, err := s.place(md.Topics, o, known)
 	if err != nil {
 		return nil, err
 	}
@@ -279,13 +283,22 @@ func (s *Source) identify(md kadm.Metadata, known map[string]ledger.Source) erro
 		if err != nil {
 			return err
 		}
-		if p.Cluster != "" && md.Cluster != "" && p.Cluster != md.Cluster {
-			return fault.New(fault.Halt, "connect to the old cluster, or use another pipeline and table",
-				"source.kafka.brokers: the cluster has id %s, the table was written from cluster %s", md.Cluster, p.Cluster)
+		if err := p.isOf(topic, t.ID, md.Cluster); err != nil {
+			return err
 		}
-		if p.Topic != "" && p.Topic != topicID(t.ID) {
-			return recreated(topic, p.Topic, topicID(t.ID))
-		}
+	}
+	return nil
+}
+
+// isOf says whether it is a position in a topic of a cluster (K5). What brokers
+// do not tell is not compared.
+func (p position) isOf(topic string, id kadm.TopicID, cluster string) error {
+	if p.Cluster != "" && cluster != "" && p.Cluster != cluster {
+		return fault.New(fault.Halt, "connect to the old cluster, or use another pipeline and table",
+			"source.kafka.brokers: the cluster has id %s, the table was written from cluster %s", cluster, p.Cluster)
+	}
+	if p.Topic != "" && p.Topic != topicID(id) {
+		return recreated(topic, p.Topic, topicID(id))
 	}
 	return nil
 }
@@ -301,72 +314,6 @@ func topicID(id kadm.TopicID) string {
 	}
 	return base64.RawURLEncoding.EncodeToString(id[:]) // as Kafka's own tools print it
 }
-
-// Grown implements source.Live.
-func (s *Source) Grown(ctx context.Context) ([]source.Split, error) {
-	if s.later != 0 {
-		if err := s.endAt(ctx); err != nil {
-			return nil, err
-		}
-	}
-	for {
-		if err := sleep(ctx, s.c.Discover.Std()); err != nil {
-			return nil, err
-		}
-		md, err := s.admin.Metadata(ctx, s.c.Topics...)
-		if err != nil {
-			if ctx.Err() != nil {
-				return nil, ctx.Err()
-			}
-			s.log.Warn("looking for new partitions failed; trying again", "error", err)
-			continue
-		}
-		grown, err := s.discover(ctx, md)
-		if err != nil || len(grown) > 0 {
-			return grown, err
-		}
-	}
-}
-
-// discover compares what there is with what is read.
-func (s *Source) discover(ctx context.Context, md kadm.Metadata) ([]source.Split, error) {
-	fresh := make(kadm.TopicDetails)
-	s.mu.Lock()
-	for name, was := range s.topics {
-		t, ok := md.Topics[name]
-		if !ok || errors.Is(t.Err, kerr.UnknownTopicOrPartition) {
-			if s.lost[name]++; s.lost[name] >= lostLooks {
-				s.mu.Unlock()
-				return nil, fault.New(fault.Halt, "take it out of source.kafka.topics if that was meant", "topic %s (id %s) was deleted while it was read", name, topicID(was))
-			}
-			continue
-		}
-		s.lost[name] = 0
-		if t.Err == nil && topicID(t.ID) != topicID(was) {
-			s.mu.Unlock()
-			return nil, recreated(name, topicID(was), topicID(t.ID))
-		}
-	}
-	for name, t := range md.Topics {
-		if t.Err != nil || s.pattern != nil && (strings.HasPrefix(name, "__") || !s.pattern.MatchString(name)) {
-			continue
-		}
-		for n := range t.Partitions {
-			if s.splits[splitID(name, n)] == nil {
-				fresh[name] = t
-			}
-		}
-	}
-	s.mu.Unlock()
-	if len(fresh) == 0 || s.Bounded() {
-		return nil, nil
-	}
-	return s.place(ctx, fresh, nil)
-}
-
-// lostLooks is how often in a row a topic must not be there to count as
-// deleted: brokers that start know nothing at first.
-const lostLooks = 3
 
 // Progress implements source.Live.
 func (s *Source) Progress() float64 {

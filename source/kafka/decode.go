@@ -13,6 +13,22 @@ import (
 
 // batch decodes messages of cur until a batch is full or cur is at its end.
 func (r *reader) batch(ctx context.Context) (*record.Batch, error) {
+	p := r.cur.p
+	for {
+		offset, last := p.offset, p.last
+		b, err := r.gather(ctx)
+		if err != errPoison {
+			r.survived(p)
+			return b, err
+		}
+		if err := r.again(b, offset, last); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// gather makes a batch. With errPoison it has what is to be undone (K10).
+func (r *reader) gather(ctx context.Context) (*record.Batch, error) {
 	f, p := r.cur, r.cur.p
 	b := &record.Batch{FirstRow: p.row}
 	t := tally{b: b, from: p.row}
@@ -32,9 +48,11 @@ func (r *reader) batch(ctx context.Context) (*record.Batch, error) {
 			}
 			break // the message is the first of the next batch
 		}
-		if cut, err := r.take(p, m, &t); err != nil {
-			return nil, err
-		} else if cut {
+		cut, err := r.take(p, m, &t)
+		if err != nil {
+			return b, err
+		}
+		if cut {
 			break
 		}
 		r.has = false
@@ -93,10 +111,15 @@ func (r *reader) full(t *tally) bool {
 // over. cut ends the batch before it.
 func (r *reader) take(p *partition, m *message, t *tally) (cut bool, err error) {
 	row := m.offset + p.shift
+	if t.messages > 0 && r.poisoned(p, m) != nil {
+		return true, nil // it is the first of the next batch
+	}
 	if m.noValue { // a tombstone (KA-03)
 		t.b.Skipped = append(t.b.Skipped, row)
 	} else if err := r.decode(m); err == nil {
 		t.number(row, r.s.o.BatchRows)
+	} else if err == errPoison {
+		return false, err
 	} else {
 		e, ok := err.(*format.Error)
 		if !ok && !errors.As(err, &e) {
@@ -121,7 +144,10 @@ func (r *reader) decode(m *message) error {
 	if m.long {
 		return &format.Error{Class: record.ClassTooLong, Reason: fmt.Sprintf("the message is longer than source.max_record, %d bytes", r.s.o.MaxRecord)}
 	}
-	return r.dec.append(m)
+	if o := r.poisoned(r.cur.p, m); o != nil {
+		return o.bad()
+	}
+	return r.guarded(m)
 }
 
 func place(p *partition, m *message) string {

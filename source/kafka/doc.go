@@ -41,6 +41,8 @@
 //     run and what was fetched: the next run begins at the end. While the time
 //     of source.kafka.until is still to come, the first message of that time
 //     or after it is the end of its partition.
+//   - K10: no message ends the process, now and in every run after it: one at
+//     which decoding panics is a bad record, with its place (poison.go).
 //
 // Crash story: a crash loses what is fetched and not in a checkpoint. The next
 // run fetches it again, from the ledger's positions.

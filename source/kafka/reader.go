@@ -54,6 +54,8 @@ type reader struct {
 	mid  bool    // msgs has more
 	msg  message // the next one, when has
 	has  bool
+
+	poison []poison
 }
 
 // partition is one that this reader has.

@@ -58,6 +58,13 @@ func (b *bench) produce(first, n int, partition int32) {
 	}
 }
 
+func (b *bench) produceText(value string, partition int32) {
+	b.t.Helper()
+	if err := b.client.ProduceSync(context.Background(), &kgo.Record{Partition: partition, Value: []byte(value)}).FirstErr(); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
 func (b *bench) source() *Source {
 	b.t.Helper()
 	id, err := hivetype.Parse("bigint")

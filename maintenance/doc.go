@@ -44,6 +44,8 @@
 //	MT9  A dry run writes nothing.
 //	MT10 The unit's description is durable before the exchange, and gone after
 //	     all else.
+//	MT11 Files of which readers make other dates or times of the same bytes
+//	     (reading) are never joined, and what made them do so is kept.
 //
 // # Crash story
 //

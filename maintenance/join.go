@@ -11,10 +11,11 @@ import (
 )
 
 // join is how the files of a target become one. Keys of the metadata on which
-// all agree are kept, the others say something of one file only. footer, when
+// all agree are kept, and those that say how values are read (reading); the
+// others say something of one file only. footer, when
 // there is one, is the target's own.
 func (c *compaction) join(files []*parquetfile.File, footer *ledger.Footer) parquetfile.JoinOptions {
-	o := parquetfile.JoinOptions{Codec: c.Codec, KeepCodec: c.KeepCodec, CreatedBy: c.CreatedBy, Meta: common(files)}
+	o := parquetfile.JoinOptions{Codec: c.Codec, KeepCodec: c.KeepCodec, CreatedBy: c.createdBy(files), Meta: common(files)}
 	if footer != nil {
 		own, err := footer.Encode()
 		if err != nil {
@@ -40,6 +41,7 @@ func common(files []*parquetfile.File) map[string]string {
 			}
 		}
 	}
+	keepReading(files, out)
 	for k := range out {
 		if strings.HasPrefix(k, ledger.FooterPrefix) {
 			delete(out, k) // the sums of one file

@@ -33,12 +33,13 @@ type entry struct {
 // dataFile is a visible Parquet file.
 type dataFile struct {
 	entry
-	rows   int64
-	class  int    // files of one class have the same schema
-	memory int64  // about what its open footer takes
-	coarse string // why its row groups are worth joining though it is alone; "" when they are not
-	footer *ledger.Footer
-	file   *parquetfile.File // nil when there are too many to keep
+	rows    int64
+	class   int    // files of one class have the same schema
+	reading int    // in plan.readings
+	memory  int64  // about what its open footer takes
+	coarse  string // why its row groups are worth joining though it is alone; "" when they are not
+	footer  *ledger.Footer
+	file    *parquetfile.File // nil when there are too many to keep
 }
 
 // target is a file to be made of some of them.
@@ -51,11 +52,12 @@ type target struct {
 // plan is what is to happen to a directory.
 type plan struct {
 	directory
-	entries []entry // all that is in it
-	data    []*dataFile
-	kept    []*dataFile
-	targets []*target
-	reason  string // why there is nothing to do
+	entries  []entry // all that is in it
+	data     []*dataFile
+	readings []reading // of the data files
+	kept     []*dataFile
+	targets  []*target
+	reason   string // why there is nothing to do
 }
 
 // keepShare of the target size: a file as large as that is left as it is. What
@@ -176,6 +178,7 @@ func (c *compaction) readFooters(ctx context.Context, h *handles, p *plan) error
 		if err == nil {
 			var d *dataFile
 			if d, err = describe(*e, f, &classes); err == nil {
+				d.reading = numberOf(&p.readings, readingOf(f))
 				if p.data = append(p.data, d); len(p.data) > keepFooters {
 					forget(p.data)
 				}
@@ -277,8 +280,10 @@ func (c *compaction) knownToLog(p *plan) error {
 // leaves the others as they are.
 func (c *compaction) pack(h *handles, p *plan) error {
 	keep := int64(float64(c.FileSize) * keepShare)
-	groups := map[int][]*dataFile{}
-	large, classes := 0, 0
+	type group struct{ reading, class int }
+	groups := map[group][]*dataFile{}
+	var order []group
+	large := 0
 	for _, d := range p.data {
 		if d.Size >= keep {
 			large++
@@ -289,15 +294,17 @@ func (c *compaction) pack(h *handles, p *plan) error {
 			}
 			continue
 		}
-		class := 0
+		g := group{reading: d.reading} // MT11
 		if c.Columns == nil {
-			class = d.class // nothing says what files of two schemas are together
+			g.class = d.class // nothing says what files of two schemas are together
 		}
-		groups[class] = append(groups[class], d)
-		classes = max(classes, class+1)
+		if groups[g] == nil {
+			order = append(order, g)
+		}
+		groups[g] = append(groups[g], d)
 	}
-	for class := range classes {
-		files := groups[class]
+	for _, g := range order {
+		files := groups[g]
 		weights := make([]int64, len(files))
 		for i, d := range files {
 			weights[i] = d.Size
@@ -316,12 +323,18 @@ func (c *compaction) pack(h *handles, p *plan) error {
 			}
 		}
 	}
+	why := apart(p.readings)
 	if len(p.targets) == 0 {
-		p.reason = nothingToDo(p, large)
+		if p.reason = nothingToDo(p, large); why != "" && large < len(p.data) {
+			p.reason += "; " + why
+		}
 	}
 	for _, t := range p.targets {
 		if err := c.choose(h, p, t); err != nil {
 			return err
+		}
+		if why != "" {
+			t.Why += "; " + why
 		}
 	}
 	return nil
@@ -369,6 +382,10 @@ func (c *compaction) choose(h *handles, p *plan, t *target) error {
 		return nil
 	}
 	t.Mode, t.Why = ModeRewrite, "the schemas differ: "+differ.Error()
+	if r := &p.readings[t.inputs[0].reading]; r.legacy() {
+		// Times may become of another type, of which the footer says nothing.
+		return leaveAlone("the schemas differ, and dates or times of %s are counted by an old calendar or shifted by a zone, which is kept only where files are joined as they are", t.inputs[0].Name)
+	}
 	for i, f := range files {
 		if err := c.Columns.Takes(f); err != nil {
 			return leaveAlone("%s cannot be read as the table's columns: %v", t.inputs[i].Name, err)

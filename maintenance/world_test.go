@@ -215,13 +215,13 @@ func wantClean(t testing.TB, fs storage.FS) {
 func contains(text, part string) bool { return strings.Contains(text, part) }
 
 // narrow is a file of ids as int, without names.
-func narrow(t testing.TB, from, to int) []byte {
+func narrow(t testing.TB, from, to int, options ...parquet.WriterOption) []byte {
 	t.Helper()
 	type row struct {
 		ID *int32 `parquet:"id,optional,snappy"`
 	}
 	var out bytes.Buffer
-	w := parquet.NewGenericWriter[row](&out)
+	w := parquet.NewGenericWriter[row](&out, options...)
 	for id := from; id < to; id++ {
 		v := int32(id)
 		_, err := w.Write([]row{{&v}})

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/parquet-go/parquet-go/format"
 )
 
 // Leaves are the paths of the columns that have values, in the file's order.
@@ -24,6 +26,17 @@ func (f *File) Codecs() []string {
 	}
 	slices.Sort(out)
 	return out
+}
+
+// HasInt96 says whether a column has the deprecated type of old timestamps. What
+// readers make of it depends on who wrote the file.
+func (f *File) HasInt96() bool {
+	for i := range f.typ.elements {
+		if e := &f.typ.elements[i]; e.Type.Valid && e.Type.V == format.Int96 {
+			return true
+		}
+	}
+	return false
 }
 
 // Nulls is the number of nulls of each leaf, by its place in Leaves, as the

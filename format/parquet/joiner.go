@@ -86,6 +86,9 @@ func (j *joiner) copyFile(ctx context.Context, f *File, x *pageIndexes) error {
 		if f.groups()[k].rows == 0 {
 			continue // F1
 		}
+		if f.runsOn(&f.groups()[k]) {
+			return fmt.Errorf("row group %d: its pages, of %q, cannot be copied: the values of one may go on in the next; merge them", k, f.CreatedBy())
+		}
 		if err := j.copyRun(f, k); err != nil {
 			return fmt.Errorf("row group %d: %w", k, err)
 		}

@@ -72,11 +72,15 @@ func Advise(inputs []*File, o JoinOptions) (mode, why string) {
 	if err != nil {
 		return ModeMerge, err.Error()
 	}
-	groups, undescribed, other := 0, 0, 0
+	groups, undescribed, other, old := 0, 0, 0, 0
 	plan := planJoin(inputs, func(i, k int) bool {
 		g := &inputs[i].groups()[k]
 		if !g.described() {
 			undescribed++
+			return false
+		}
+		if inputs[i].runsOn(g) {
+			old++
 			return false
 		}
 		if !o.KeepCodec && !g.inCodec(codec.CompressionCodec()) {
@@ -97,6 +101,8 @@ func Advise(inputs []*File, o JoinOptions) (mode, why string) {
 		return ModeCopy, fmt.Sprintf("its %d row groups are large enough", groups)
 	case undescribed > 0:
 		return ModeMerge, fmt.Sprintf("%d row groups become %d; statistics are missing", groups, len(plan))
+	case old > 0:
+		return ModeMerge, fmt.Sprintf("%d row groups become %d; some have pages of an old writer that are not copied", groups, len(plan))
 	case other > 0:
 		return ModeMerge, fmt.Sprintf("%d row groups become %d; some are not compressed with %s", groups, len(plan), o.Codec)
 	}

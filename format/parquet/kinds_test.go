@@ -81,14 +81,14 @@ func kindValue(kind lib.Kind, i, different int) lib.Value {
 }
 
 // kindFile has rows from a number on.
-func kindFile(t testing.TB, schema *lib.Schema, from, rows, different, version int, codec string) *File {
+func kindFile(t testing.TB, schema *lib.Schema, from, rows, different, version int, codec string, more ...lib.WriterOption) *File {
 	t.Helper()
 	var out bytes.Buffer
 	compression, err := codecOf(codec)
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := lib.NewGenericWriter[any](&out, schema, lib.DataPageVersion(version), lib.Compression(compression), lib.PageBufferSize(64<<10))
+	w := lib.NewGenericWriter[any](&out, append([]lib.WriterOption{schema, lib.DataPageVersion(version), lib.Compression(compression), lib.PageBufferSize(64 << 10)}, more...)...)
 	leaves := schema.Columns()
 	row := make(lib.Row, 0, 2*len(leaves))
 	for i := from; i < from+rows; i++ {
@@ -221,6 +221,37 @@ func TestMergeFlagsOfOthers(t *testing.T) {
 			for _, o := range []JoinOptions{{Codec: "zstd", KeepCodec: true}, {Codec: "gzip"}} {
 				sameRows(t, arrowRows(t, merged(t, inputs, o)), want)
 			}
+		}
+	}
+}
+
+// TestPagesThatRunOnAreNotMoved: of writers whose DELTA_BYTE_ARRAY pages may go
+// on where the one before ended, no such page gets under another created_by.
+func TestPagesThatRunOnAreNotMoved(t *testing.T) {
+	schema := lib.NewSchema("texts", lib.Group{"s": lib.Encoded(lib.String(), &lib.DeltaByteArray)})
+	for by, moves := range map[[2]string]bool{{"parquet-mr", "1.7.0"}: false, {"parquet-mr", "1.6.0rc3"}: false, {"parquet-mr", "unknown"}: false,
+		{"parquet-mr", "1.8.0"}: true, {"parquet-mr", "1.10.1"}: true, {"parquet-cpp-arrow", "1.0.0"}: true} {
+		var inputs []*File
+		var want []lib.Value
+		for i := range 2 {
+			f := kindFile(t, schema, i*keptRows, keptRows, 1<<20, 1, "none", lib.CreatedBy(by[0], by[1], "abc"))
+			if !f.groups()[0].columns[0].deltaBytes {
+				t.Fatal("no page is encoded so")
+			}
+			inputs = append(inputs, f)
+			want = append(want, valuesOfAll(t, f.all(t))[0]...)
+		}
+		mode, why := Advise(inputs, JoinOptions{Codec: "none"})
+		if _, err := Copy(context.Background(), inputs, new(bytes.Buffer), JoinOptions{}); (err == nil) != moves || (mode == ModeCopy) != moves {
+			t.Errorf("%v: copied: %v; advised %s: %s", by, err, mode, why)
+		}
+		data := merged(t, inputs, JoinOptions{Codec: "none"})
+		if got := valuesOfAll(t, data)[0]; !slices.EqualFunc(got, want, lib.DeepEqual) {
+			t.Errorf("%v: other values", by)
+		}
+		e := inputs[0].groups()[0].columns[0].pages()
+		if bytes.Contains(data, inputs[0].all(t)[e.from:e.to]) != moves || opened(t, data).groups()[0].columns[0].deltaBytes != moves {
+			t.Errorf("%v: pages moved: %v, want %v", by, !moves, moves)
 		}
 	}
 }

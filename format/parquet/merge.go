@@ -240,7 +240,7 @@ func (l *leafType) same(src *source) bool {
 // copyable says whether a row group can be the output's as it is.
 func (m *merger) copyable(input, group int) bool {
 	g := &m.files[input].groups()[group]
-	if len(g.columns) != len(m.s.leaves) || !g.described() || !m.o.KeepCodec && !g.inCodec(m.codec.CompressionCodec()) {
+	if len(g.columns) != len(m.s.leaves) || !g.described() || m.files[input].runsOn(g) || !m.o.KeepCodec && !g.inCodec(m.codec.CompressionCodec()) {
 		return false
 	}
 	for k := range m.s.leaves {

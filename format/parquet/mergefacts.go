@@ -37,7 +37,7 @@ func (m *merger) factsOf(k, i int) *chunkFacts {
 	*f = chunkFacts{l: &m.pend, flat: m.pend.maxRep == 0, trusted: mb.orders, page: -1, rows: mb.rows,
 		firstRows: f.firstRows[:0], nullPages: f.nullPages[:0], nulls: f.nulls[:0], min: f.min[:0], max: f.max[:0]}
 	f.exact = m.exact[mb.input][i]
-	f.movable = f.exact && mb.meta(src).codec == m.w.kind
+	f.movable = f.exact && mb.meta(src).codec == m.w.kind && !(mb.meta(src).deltaBytes && mb.f.runsOnByWriter())
 	if !f.exact {
 		return f
 	}

@@ -24,6 +24,7 @@ type columnChunk struct {
 	dictionary   int64 // 0: none
 	bloom        int64 // 0: none
 	bloomLength  int32
+	deltaBytes   bool   // a page is encoded DELTA_BYTE_ARRAY
 	statistics   []byte // a Statistics struct; nil: none
 	// Of the page index, as the footer says: it may lie outside the file.
 	offsetIndex       int64
@@ -106,6 +107,19 @@ func (w *walker) columnMeta(c *columnChunk) {
 		switch id {
 		case 1:
 			c.phys = format.Type(w.typed(typ, thriftI32))
+		case 2:
+			if typ != thriftList {
+				w.fail()
+				return
+			}
+			elem, n := w.list()
+			if elem != thriftI32 && n > 0 {
+				w.fail()
+				return
+			}
+			for i := 0; i < n && !w.bad; i++ {
+				c.deltaBytes = format.Encoding(w.int()) == format.DeltaByteArray || c.deltaBytes
+			}
 		case 4:
 			c.codec = format.CompressionCodec(w.typed(typ, thriftI32))
 		case 5:

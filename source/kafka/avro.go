@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"fmt"
+	"math"
 
 	"github.com/apache/arrow-go/v18/arrow"
 
@@ -17,7 +18,8 @@ import (
 type avroValues struct {
 	d        *avrorow.Decoder
 	registry *registry
-	compiled map[int32]*compiled // by id
+	compiled map[uint32]*compiled // by id, what does not change any more
+	now      *compiled            // of the value that schema was called with
 }
 
 // compiled is a schema made ready for the table, or why it cannot be.
@@ -34,22 +36,39 @@ func (a *avroValues) schema(ctx context.Context, value []byte) error {
 	if len(value) < wireBytes || value[0] != 0 {
 		return nil // Append says so
 	}
-	id := int32(binary.BigEndian.Uint32(value[1:]))
-	if a.compiled[id] != nil {
+	id := binary.BigEndian.Uint32(value[1:])
+	if a.now = a.compiled[id]; a.now != nil {
+		return nil
+	}
+	if id > math.MaxInt32 { // no registry gives one, and some choke on it
+		a.now = &compiled{wrong: fmt.Errorf("not Avro from a registry: %d is no id of a schema, which have 31 bits", id)}
 		return nil
 	}
 	s, err := a.registry.schema(ctx, id)
 	if err != nil {
 		return err
 	}
-	c := &compiled{wrong: s.wrong}
-	if s.wrong == nil {
-		if c.schema, c.wrong = a.d.Compile(s.text, s.others...); c.wrong != nil {
-			c.wrong = fmt.Errorf("schema %d of the registry: %w", id, c.wrong)
-		}
+	a.now = a.compile(id, s)
+	if s.until.IsZero() {
+		a.compiled[id] = a.now
 	}
-	a.compiled[id] = c
 	return nil
+}
+
+func (a *avroValues) compile(id uint32, s *writerSchema) (c *compiled) {
+	if s.wrong != nil {
+		return &compiled{wrong: s.wrong}
+	}
+	defer func() { // a hostile schema must not kill the process (K10)
+		if p := recover(); p != nil {
+			c = &compiled{wrong: fmt.Errorf("schema %d of the registry: reading it panicked: %v", id, p)}
+		}
+	}()
+	schema, err := a.d.Compile(s.text, s.others...)
+	if err != nil {
+		return &compiled{wrong: fmt.Errorf("schema %d of the registry: %w", id, err)}
+	}
+	return &compiled{schema: schema}
 }
 
 // Append implements format.RowDecoder.
@@ -60,11 +79,10 @@ func (a *avroValues) Append(value []byte) error {
 	case value[0] != 0:
 		return &format.Error{Class: record.ClassSyntax, Reason: fmt.Sprintf("not Avro from a registry: its first byte is %#02x, not 0", value[0])}
 	}
-	c := a.compiled[int32(binary.BigEndian.Uint32(value[1:]))]
-	if c.wrong != nil {
-		return &format.Error{Class: record.ClassSyntax, Reason: c.wrong.Error()}
+	if a.now.wrong != nil {
+		return &format.Error{Class: record.ClassSyntax, Reason: a.now.wrong.Error()}
 	}
-	return a.d.Append(c.schema, value[wireBytes:])
+	return a.d.Append(a.now.schema, value[wireBytes:])
 }
 
 func (a *avroValues) Len() int                    { return a.d.Len() }

@@ -43,6 +43,10 @@
 //     or after it is the end of its partition.
 //   - K10: no message ends the process, now and in every run after it: one at
 //     which decoding panics is a bad record, with its place (poison.go).
+//   - K11: a message is bad for want of its schema only when every registry that
+//     is configured says itself that it does not have it, and still does a few
+//     seconds later, or refuses the question. Anything else is waited for. That
+//     a schema is not there is believed for half a minute, a schema for ever.
 //
 // Crash story: a crash loses what is fetched and not in a checkpoint. The next
 // run fetches it again, from the ledger's positions.

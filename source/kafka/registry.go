@@ -2,11 +2,10 @@ package kafka
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
+	"maps"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -18,8 +17,8 @@ import (
 	"github.com/hivesink/hivesink/internal/fault"
 )
 
-// registry asks a schema registry. What it has answered is kept for ever: a
-// schema's id never means another one.
+// registry asks a schema registry. A schema is kept for ever: its id never means
+// another one. That there is none may change (K11).
 type registry struct {
 	urls     []string
 	client   *http.Client
@@ -27,16 +26,28 @@ type registry struct {
 	password string
 	log      *slog.Logger
 
-	mu    sync.Mutex
-	known map[int32]*writerSchema
+	backoff    time.Duration   // before a registry that fails is asked again, the first time
+	pauses     []time.Duration // before it is asked again for a schema that it does not have
+	missingFor time.Duration   // how long that is believed
+
+	mu     sync.Mutex
+	known  map[uint32]*writerSchema
+	sweep  int       // how many there are when those that are over are looked for
+	since  time.Time // of waited
+	waited int       // ids that were asked for again
 }
 
 // writerSchema is a schema and those it refers to, each before who needs it.
 type writerSchema struct {
 	text   string
 	others []string
-	wrong  error // why it cannot be used, for ever; the rest is empty
+	wrong  error     // why it cannot be used; the rest is empty
+	until  time.Time // wrong is believed; zero: for ever
 }
+
+// patience is how many ids a minute are asked for again: others are believed to
+// be nobody's at once, so that garbage does not stop a partition.
+const patience = 5
 
 // Limits of a schema.
 const (
@@ -55,7 +66,9 @@ func newRegistry(c *config.SchemaRegistry, log *slog.Logger) (*registry, error) 
 		}
 		t.TLSClientConfig = cfg
 	}
-	r := &registry{client: &http.Client{Transport: t, Timeout: requestTimeout}, user: c.Username, log: log, known: make(map[int32]*writerSchema)}
+	r := &registry{client: &http.Client{Transport: t, Timeout: requestTimeout}, user: c.Username, log: log,
+		backoff: minBackoff, pauses: []time.Duration{500 * time.Millisecond, time.Second, 2 * time.Second}, missingFor: 30 * time.Second,
+		known: make(map[uint32]*writerSchema), sweep: 1000}
 	for u := range strings.SplitSeq(c.URL, ",") {
 		r.urls = append(r.urls, strings.TrimRight(strings.TrimSpace(u), "/"))
 	}
@@ -71,13 +84,14 @@ func newRegistry(c *config.SchemaRegistry, log *slog.Logger) (*registry, error) 
 // check finds out at the start whether a registry answers.
 func (r *registry) check(ctx context.Context) error {
 	for {
-		var any json.RawMessage
-		err := r.get(ctx, "/schemas/types", &any)
 		var status statusError
-		if errors.As(err, &status) && status.code < 500 && !status.refused() {
-			err = nil // it answers, if not this
+		err := r.get(ctx, "/schemas/types", isJSON)
+		if errors.As(err, &status) && !status.refused() && !answers(err) { // registries before 5.5 have no types
+			if other := r.get(ctx, "/schemas/ids/1", isJSON); other == nil || answers(other) {
+				err = other
+			}
 		}
-		if err == nil {
+		if err == nil || answers(err) {
 			return nil
 		}
 		if status.refused() {
@@ -90,64 +104,107 @@ func (r *registry) check(ctx context.Context) error {
 			if context.Cause(ctx) != errStartTimeout {
 				return serr
 			}
-			return fault.Wrap(fault.Config, "is the registry running there?", fmt.Errorf("%s.url: %w", registryOption, err))
+			return fault.Wrap(fault.Config, "is a registry running there, and under this path?", fmt.Errorf("%s.url: %w", registryOption, err))
 		}
 	}
 }
 
 // schema is that of an id. A registry that does not answer is asked again and
-// again, with a bounded pause, until ctx ends; the log says so.
-func (r *registry) schema(ctx context.Context, id int32) (*writerSchema, error) {
-	r.mu.Lock()
-	s := r.known[id]
-	r.mu.Unlock()
-	if s != nil {
+// again, with a bounded pause, until ctx ends; the log says so. One that does not
+// have the schema is asked again a few times: of several registries one may be
+// behind, and so may a copy of one (K11).
+func (r *registry) schema(ctx context.Context, id uint32) (*writerSchema, error) {
+	if s := r.remembered(id); s != nil {
 		return s, nil
 	}
-	said := false
-	for backoff := minBackoff; ; backoff = min(2*backoff, maxBackoff) {
+	failed, missing := false, 0
+	backoff := r.backoff
+	for {
 		s, err := r.fetch(ctx, id)
-		if err == nil {
-			if said {
+		var no *noSchema
+		is := errors.As(err, &no)
+		if err == nil || is && (!no.missing || missing >= len(r.pauses) || missing == 0 && !r.patient()) {
+			if is {
+				s = &writerSchema{wrong: err, until: time.Now().Add(r.missingFor)}
+			}
+			if failed {
 				r.log.Warn("the schema registry answers again")
 			}
-			r.mu.Lock()
-			defer r.mu.Unlock()
-			r.known[id] = s
+			r.remember(id, s)
 			return s, nil
 		}
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
-		said = true
-		r.log.Warn("asking the schema registry failed; trying again", "schema", id, "in", backoff, "error", err)
-		if serr := sleep(ctx, backoff); serr != nil {
+		pause := backoff
+		if is {
+			pause = r.pauses[missing]
+			missing++
+			r.log.Warn("the schema registry does not have a schema; asking again", "schema", id, "in", pause, "error", err)
+		} else {
+			failed = true
+			backoff = min(2*backoff, maxBackoff)
+			r.log.Warn("asking the schema registry failed; trying again", "schema", id, "in", pause, "error", err)
+		}
+		if serr := sleep(ctx, pause); serr != nil {
 			return nil, serr
 		}
 	}
 }
 
+// remembered is what is known of an id, nil: nothing.
+func (r *registry) remembered(id uint32) *writerSchema {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if s := r.known[id]; s != nil && (s.until.IsZero() || time.Now().Before(s.until)) {
+		return s
+	}
+	return nil
+}
+
+func (r *registry) remember(id uint32, s *writerSchema) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.known) >= r.sweep {
+		now := time.Now()
+		maps.DeleteFunc(r.known, func(_ uint32, s *writerSchema) bool { return !s.until.IsZero() && !now.Before(s.until) })
+		r.sweep = max(1000, 2*len(r.known))
+	}
+	r.known[id] = s
+}
+
+// patient says whether one more id may be asked for again.
+func (r *registry) patient() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if now := time.Now(); now.Sub(r.since) > time.Minute {
+		r.since, r.waited = now, 0
+	}
+	r.waited++
+	return r.waited <= patience
+}
+
 // fetch asks for a schema and what it refers to.
-func (r *registry) fetch(ctx context.Context, id int32) (*writerSchema, error) {
-	var a answer
-	err := r.get(ctx, "/schemas/ids/"+strconv.Itoa(int(id)), &a)
-	var status statusError
-	if errors.As(err, &status) && status.code == http.StatusNotFound {
-		return &writerSchema{wrong: fmt.Errorf("the registry has no schema %d", id)}, nil
+func (r *registry) fetch(ctx context.Context, id uint32) (*writerSchema, error) {
+	a, err := r.answer(ctx, "/schemas/ids/"+strconv.FormatUint(uint64(id), 10))
+	if no := (*noSchema)(nil); errors.As(err, &no) && no.missing {
+		return nil, fmt.Errorf("the registry has no schema %d: %w", id, err)
 	}
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("schema %d of the registry: %w", id, err)
 	}
 	if a.Type != "" && a.Type != "AVRO" {
 		return &writerSchema{wrong: fmt.Errorf("schema %d of the registry is %s, not AVRO", id, a.Type)}, nil
 	}
 	s := &writerSchema{text: a.Schema}
-	seen := make(map[reference]bool)
-	err = r.follow(ctx, a.References, seen, s)
-	if errors.As(err, &status) && status.code == http.StatusNotFound {
-		return &writerSchema{wrong: fmt.Errorf("schema %d of the registry refers to one that is not there: %w", id, err)}, nil
+	err = r.follow(ctx, a.References, make(map[reference]bool), s)
+	if no := (*noSchema)(nil); errors.As(err, &no) && no.missing {
+		return nil, fmt.Errorf("schema %d of the registry refers to one that is not there: %w", id, err)
 	}
-	return s, err
+	if err != nil {
+		return nil, fmt.Errorf("what schema %d of the registry refers to: %w", id, err)
+	}
+	return s, nil
 }
 
 type answer struct {
@@ -168,10 +225,10 @@ func (r *registry) follow(ctx context.Context, refs []reference, seen map[refere
 		}
 		seen[ref] = true
 		if len(seen) > maxReferences {
-			return fmt.Errorf("a schema refers to more than %d others", maxReferences)
+			return &noSchema{err: fmt.Errorf("it refers to more than %d others", maxReferences)}
 		}
-		var a answer
-		if err := r.get(ctx, "/subjects/"+url.PathEscape(ref.Subject)+"/versions/"+strconv.Itoa(ref.Version), &a); err != nil {
+		a, err := r.answer(ctx, "/subjects/"+url.PathEscape(ref.Subject)+"/versions/"+strconv.Itoa(ref.Version))
+		if err != nil {
 			return err
 		}
 		if err := r.follow(ctx, a.References, seen, s); err != nil {
@@ -180,57 +237,4 @@ func (r *registry) follow(ctx context.Context, refs []reference, seen map[refere
 		s.others = append(s.others, a.Schema)
 	}
 	return nil
-}
-
-// statusError is an answer that is none.
-type statusError struct {
-	code int
-	text string
-}
-
-func (e statusError) Error() string { return fmt.Sprintf("HTTP status %d: %s", e.code, e.text) }
-
-func (e statusError) refused() bool {
-	return e.code == http.StatusUnauthorized || e.code == http.StatusForbidden
-}
-
-// get asks the registries in turn until one answers.
-func (r *registry) get(ctx context.Context, path string, to any) error {
-	var errs []error
-	for _, base := range r.urls {
-		err := r.ask(ctx, base+path, to)
-		var status statusError
-		if err == nil || errors.As(err, &status) && status.code < 500 {
-			return err
-		}
-		errs = append(errs, err)
-	}
-	return errors.Join(errs...)
-}
-
-func (r *registry) ask(ctx context.Context, address string, to any) error {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
-	if err != nil {
-		return err
-	}
-	req.Header.Set("Accept", "application/vnd.schemaregistry.v1+json, application/json")
-	if r.user != "" {
-		req.SetBasicAuth(r.user, r.password)
-	}
-	resp, err := r.client.Do(req)
-	if err != nil {
-		return err
-	}
-	defer resp.Body.Close()
-	body, err := io.ReadAll(io.LimitReader(resp.Body, maxSchemaBytes+1))
-	if err != nil {
-		return err
-	}
-	if resp.StatusCode != http.StatusOK {
-		return statusError{resp.StatusCode, string(body[:min(len(body), 200)])}
-	}
-	if len(body) > maxSchemaBytes {
-		return fmt.Errorf("%s: the answer is larger than %d bytes", address, maxSchemaBytes)
-	}
-	return json.Unmarshal(body, to)
 }

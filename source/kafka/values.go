@@ -69,7 +69,7 @@ func (s *Source) decoders() (func() (*decoder, error), error) {
 			var a *avrorow.Decoder
 			a, err = avrorow.New(values, avrorow.Options{Timestamps: o.Timestamps, Zone: o.Zone, NullOnBadTime: o.NullOnBadTime})
 			if err == nil {
-				d.avro = &avroValues{d: a, registry: s.registry, compiled: make(map[int32]*compiled)}
+				d.avro = &avroValues{d: a, registry: s.registry, compiled: make(map[uint32]*compiled)}
 				d.value = d.avro
 			}
 		default:

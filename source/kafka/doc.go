@@ -24,7 +24,9 @@
 //     so that it reaches the end of the log.
 //   - K4: fetched bytes are bounded by Options.Memory, whatever their codec: a
 //     fetch is asked for only when there is room for it, and decompressed
-//     through a window. One batch that is larger than all of it is still read.
+//     through a window. One batch that is larger than its room is still read.
+//     Leaders get room in turn, and those without messages little: however many
+//     there are, none keeps it from another.
 //   - K5: a partition is a partition of one topic of one cluster, by their ids;
 //     of another one nothing is read, and the run halts, naming both: at the
 //     start, when it comes while the run goes on, and when it replaces one.
@@ -35,8 +37,8 @@
 //     or goes on where source.kafka.offset_out_of_range says, and logs it. What
 //     the cluster did not tell is asked again, never taken for gone.
 //   - K8: a partition is caught up only when its leader has just said that there
-//     is nothing behind what was taken. What is fetched, fails, waits or moves is
-//     not.
+//     is nothing behind what was taken, up to the high watermark. What is fetched,
+//     fails, waits, moves or is in an open transaction is not.
 //   - K9: a position never passes over messages between the end of a bounded
 //     run and what was fetched: the next run begins at the end. While the time
 //     of source.kafka.until is still to come, the first message of that time

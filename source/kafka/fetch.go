@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -38,7 +39,7 @@ func (r *reader) fetch(broker int32) {
 			return
 		}
 		if err != nil {
-			r.taking(func() {})
+			r.taking(req.MaxBytes, func() {})
 			backoff = min(maxBackoff, max(minBackoff, 2*backoff))
 			r.s.log.Warn("fetching from a broker failed; trying again", "broker", broker, "in", backoff, "error", err)
 			r.hold(asked)
@@ -52,7 +53,7 @@ func (r *reader) fetch(broker int32) {
 			r.s.log.Warn("fetching from a broker works again", "broker", broker)
 			backoff = 0
 		}
-		if err := r.answer(asked, resp); err != nil {
+		if err := r.answer(asked, resp, req.MaxBytes); err != nil {
 			r.fail(err)
 			return
 		}
@@ -60,20 +61,15 @@ func (r *reader) fetch(broker int32) {
 }
 
 // ask chooses what to fetch from a broker, and waits until there is something
-// and memory for it (K4). nil: the reader is closed.
+// and room for it (K4). nil: the reader is closed.
 func (r *reader) ask(broker int32, rotate int) (map[key]*partition, *kmsg.FetchRequest) {
 	for {
 		r.mu.Lock()
 		changed := r.changed
-		var wake <-chan time.Time
-		var list []*partition
-		if r.buffered+r.inflight+int64(r.fetchBytes) <= r.budget || r.buffered+r.inflight == 0 {
-			list, wake = r.due(broker)
-		}
-		if len(list) > 0 {
-			r.inflight += int64(r.fetchBytes)
+		list, wake := r.due(broker)
+		if room := r.need(list); r.reserve(broker, room) {
 			defer r.mu.Unlock()
-			return r.request(list, rotate)
+			return r.request(list, rotate, room)
 		}
 		r.mu.Unlock()
 		select {
@@ -83,6 +79,50 @@ func (r *reader) ask(broker int32, rotate int) (map[key]*partition, *kmsg.FetchR
 			return nil, nil
 		}
 	}
+}
+
+// need is the room for a fetch; 0: there is nothing to fetch. Of partitions that
+// had nothing to read little is expected: their leaders, of which there may be
+// more than there is room for whole fetches, can all be asked at a time.
+func (r *reader) need(list []*partition) int32 {
+	switch {
+	case len(list) == 0:
+		return 0
+	case slices.ContainsFunc(list, func(p *partition) bool { return !p.idle }):
+		return r.fetchBytes
+	}
+	return r.fetchBytes / idleShare
+}
+
+// idleShare is how much less room than others a fetch of idle partitions gets.
+const idleShare = 8
+
+// reserve takes room for a fetch from a broker, or remembers that the broker
+// waits for it. Who came first is served first: brokers that answer and ask
+// again at once would else keep the room for ever. The caller has the lock.
+func (r *reader) reserve(broker int32, room int32) bool {
+	i := slices.Index(r.waiting, broker)
+	if room == 0 {
+		if i >= 0 { // what it waited for is not to be fetched any more
+			r.waiting = slices.Delete(r.waiting, i, i+1)
+			r.signal()
+		}
+		return false
+	}
+	fits := r.buffered+r.inflight+int64(room) <= r.budget || r.buffered+r.inflight == 0
+	switch {
+	case fits && i == 0:
+		r.waiting = slices.Delete(r.waiting, 0, 1)
+		r.signal() // there may be room for the next one too
+	case fits && len(r.waiting) == 0:
+	case i < 0:
+		r.waiting = append(r.waiting, broker)
+		return false
+	default:
+		return false
+	}
+	r.inflight += int64(room)
+	return true
 }
 
 // maxPending is how many fetches of one partition may wait to be taken: one
@@ -119,13 +159,13 @@ type key struct {
 
 // request asks for partitions. Topics go by their id: what was deleted and made
 // again is never read for what it was (K5).
-func (r *reader) request(list []*partition, rotate int) (map[key]*partition, *kmsg.FetchRequest) {
+func (r *reader) request(list []*partition, rotate int, room int32) (map[key]*partition, *kmsg.FetchRequest) {
 	sortParts(list)
 	// Whoever comes first gets the room there is: they take turns.
 	rotate %= len(list)
 	list = append(list[rotate:len(list):len(list)], list[:rotate]...)
 	req := kmsg.NewPtrFetchRequest()
-	req.MaxWaitMillis, req.MinBytes, req.MaxBytes, req.IsolationLevel = int32(maxWait.Milliseconds()), 1, r.fetchBytes, 1
+	req.MaxWaitMillis, req.MinBytes, req.MaxBytes, req.IsolationLevel = int32(maxWait.Milliseconds()), 1, room, 1
 	asked := make(map[key]*partition, len(list))
 	at := make(map[string]int)
 	for _, p := range list {
@@ -139,7 +179,7 @@ func (r *reader) request(list []*partition, rotate int) (map[key]*partition, *km
 		}
 		q := kmsg.NewFetchRequestTopicPartition()
 		q.Partition, q.FetchOffset, q.CurrentLeaderEpoch, q.LastFetchedEpoch = p.partition, p.next, p.lepoch, p.epoch
-		q.PartitionMaxBytes = min(maxPartitionBytes, r.fetchBytes)
+		q.PartitionMaxBytes = min(maxPartitionBytes, room)
 		req.Topics[i].Partitions = append(req.Topics[i].Partitions, q)
 		asked[key{p.topicID, "", p.partition}] = p
 		asked[key{[16]byte{}, p.topic, p.partition}] = p
@@ -155,19 +195,19 @@ func (r *reader) hold(asked map[key]*partition) {
 	}
 }
 
-// taking gives back what a fetch had reserved.
-func (r *reader) taking(f func()) {
+// taking gives back the room that a fetch had.
+func (r *reader) taking(room int32, f func()) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.inflight -= int64(r.fetchBytes)
+	r.inflight -= int64(room)
 	f()
 	r.signal()
 }
 
 // answer takes an answer apart.
-func (r *reader) answer(asked map[key]*partition, resp *kmsg.FetchResponse) (err error) {
+func (r *reader) answer(asked map[key]*partition, resp *kmsg.FetchResponse, room int32) (err error) {
 	if e := kerr.ErrorForCode(resp.ErrorCode); e != nil {
-		r.taking(func() {})
+		r.taking(room, func() {})
 		r.hold(asked)
 		r.lookUpSoon()
 		if isFatal(e) {
@@ -176,7 +216,8 @@ func (r *reader) answer(asked map[key]*partition, resp *kmsg.FetchResponse) (err
 		r.s.log.Warn("fetching from a broker failed; trying again", "error", e)
 		return sleepQuietly(r.ctx)
 	}
-	r.taking(func() {
+	bare := isBare(resp)
+	r.taking(room, func() {
 		for i := range resp.Topics {
 			t := &resp.Topics[i]
 			for j := range t.Partitions {
@@ -189,7 +230,7 @@ func (r *reader) answer(asked map[key]*partition, resp *kmsg.FetchResponse) (err
 				if p == nil || p.removed.Load() {
 					continue
 				}
-				if e := r.partition(p, q); e != nil && err == nil {
+				if e := r.partition(p, q, bare); e != nil && err == nil {
 					err = e
 				}
 			}
@@ -198,13 +239,27 @@ func (r *reader) answer(asked map[key]*partition, resp *kmsg.FetchResponse) (err
 	return err
 }
 
+// isBare says that no partition of an answer has messages, so that none was
+// left out for want of room.
+func isBare(resp *kmsg.FetchResponse) bool {
+	for i := range resp.Topics {
+		for j := range resp.Topics[i].Partitions {
+			if len(resp.Topics[i].Partitions[j].RecordBatches) > 0 {
+				return false
+			}
+		}
+	}
+	return true
+}
+
 func sleepQuietly(ctx context.Context) error {
 	sleep(ctx, minBackoff) //nolint:errcheck // the caller looks at ctx
 	return nil
 }
 
 // partition takes what was fetched of one partition. The caller has the lock.
-func (r *reader) partition(p *partition, q *kmsg.FetchResponseTopicPartition) error {
+func (r *reader) partition(p *partition, q *kmsg.FetchResponseTopicPartition, bare bool) error {
+	p.idle = false
 	if e := kerr.ErrorForCode(q.ErrorCode); e != nil {
 		return r.refused(p, q, e)
 	}
@@ -218,7 +273,7 @@ func (r *reader) partition(p *partition, q *kmsg.FetchResponseTopicPartition) er
 	}
 	p.strikes = 0
 	if whole == 0 {
-		r.empty(p, q)
+		r.empty(p, q, bare)
 		return nil
 	}
 	f := &fetched{p: p, from: p.next, next: next, epoch: epoch, batches: q.RecordBatches[:whole], aborted: q.AbortedTransactions, size: int64(len(q.RecordBatches))}
@@ -236,20 +291,24 @@ func (r *reader) partition(p *partition, q *kmsg.FetchResponseTopicPartition) er
 	return nil
 }
 
-// empty takes an answer without messages: at the end of what can be read, the
-// partition is caught up.
-func (r *reader) empty(p *partition, q *kmsg.FetchResponseTopicPartition) {
-	readable := q.LastStableOffset
-	if readable < 0 {
-		readable = q.HighWatermark
-	}
+// empty takes an answer without messages. At the end of the log the partition
+// is caught up; at the last stable offset before it, it is not: an open
+// transaction has messages there, which are read when it has ended (K8).
+func (r *reader) empty(p *partition, q *kmsg.FetchResponseTopicPartition, bare bool) {
+	p.idle = true
 	if r.atEnd(p) {
 		p.ended = true
 		p.pending++
 		r.queue = append(r.queue, &fetched{p: p, from: p.next, next: p.next, epoch: p.epoch, end: true})
 		return
 	}
-	if p.pending == 0 && readable >= 0 && p.next >= readable {
+	// Before the end there may be nothing at all, when compaction has removed
+	// the last messages.
+	removed := bare && q.LastStableOffset == q.HighWatermark
+	switch {
+	case q.HighWatermark < 0 || p.next < q.HighWatermark && !removed:
+		r.w.Hold(p.id)
+	case p.pending == 0:
 		r.w.CaughtUp(p.id)
 	}
 }

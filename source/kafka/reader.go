@@ -40,6 +40,7 @@ type reader struct {
 	events   []source.Event // removed splits
 	buffered int64          // bytes of the queue and of what is being decoded
 	inflight int64          // bytes that fetches may bring
+	waiting  []int32        // brokers that wait for room to fetch, in turn
 	err      error          // final
 	changed  chan struct{}  // closed and made anew when something above changes
 	stale    chan struct{}  // holds a token when leaders are to be looked up
@@ -70,6 +71,7 @@ type partition struct {
 	ended   bool // its end is in the queue
 	fresh   bool // it begins at the first message there is, and has not had it yet
 	stuck   bool // it is being found out where to go on
+	idle    bool // the last answer had nothing of it
 	removed atomic.Bool
 	shift   int64
 	strikes int // damaged fetches in a row

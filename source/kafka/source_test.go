@@ -33,7 +33,13 @@ type bench struct {
 
 func newBench(t *testing.T) *bench {
 	t.Helper()
-	c, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.SeedTopics(2, "t"))
+	return newBenchOf(t, 1, 2)
+}
+
+// newBenchOf is a cluster of brokers, with a topic t.
+func newBenchOf(t *testing.T, brokers int, partitions int32) *bench {
+	t.Helper()
+	c, err := kfake.NewCluster(kfake.NumBrokers(brokers), kfake.SeedTopics(partitions, "t"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,238 @@
+package kafka
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/hivesink/hivesink/source"
+)
+
+// drain reads all partitions of topic t beside the test, for as long as it runs.
+type drain struct {
+	b    *bench
+	mu   sync.Mutex
+	rows map[string]int
+}
+
+func (b *bench) drain() *drain {
+	b.t.Helper()
+	s := b.source()
+	splits, err := s.Splits(context.Background(), nil)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	r := b.reader(s)
+	d := &drain{b: b, rows: make(map[string]int)}
+	for _, sp := range splits {
+		if err := r.Add(sp, (&taken{}).Source); err != nil {
+			b.t.Fatal(err)
+		}
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	var wg sync.WaitGroup
+	b.t.Cleanup(func() { cancel(); wg.Wait() })
+	wg.Go(func() {
+		for {
+			ev, err := r.Read(ctx)
+			if err != nil {
+				if ctx.Err() == nil {
+					b.t.Errorf("Read: %v", err)
+				}
+				return
+			}
+			if rec := ev.Batch.Record; rec != nil {
+				d.mu.Lock()
+				d.rows[ev.Split] += int(rec.NumRows())
+				d.mu.Unlock()
+				rec.Release()
+			}
+		}
+	})
+	return d
+}
+
+// counts is how often each partition was caught up.
+func (b *bench) counts() map[string]int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return maps.Clone(b.caught)
+}
+
+func (d *drain) read() map[string]int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return maps.Clone(d.rows)
+}
+
+// until waits for something.
+func (b *bench) until(what string, is func() bool) {
+	b.t.Helper()
+	for end := time.Now().Add(20 * time.Second); !is(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(end) {
+			b.t.Fatalf("not within 20 s: %s; caught up %v", what, b.counts())
+		}
+	}
+}
+
+// Leaders without messages do not keep the room for fetches from other ones:
+// with more leaders than there is room for fetches, all take their turns, idle
+// or not.
+func TestMoreLeadersThanRoom(t *testing.T) {
+	const n = 6
+	b := newBenchOf(t, n, n)
+	for i := range int32(n) {
+		if err := b.cluster.MoveTopicPartition("t", i, i); err != nil {
+			t.Fatal(err)
+		}
+	}
+	d := b.drain()
+	fair := func() {
+		t.Helper()
+		b.until("every partition is caught up", func() bool { return len(b.counts()) == n })
+		was, most := b.counts(), 0
+		b.until("every partition is caught up again and again", func() bool {
+			least := 1 << 30
+			for id, c := range b.counts() {
+				least, most = min(least, c-was[id]), max(most, c-was[id])
+			}
+			return least >= 3
+		})
+		if most > 9 {
+			t.Errorf("while one partition was caught up 3 times, another was %d times", most)
+		}
+	}
+	fair()
+	for i := range int32(n) {
+		b.produce(int(i), 1, i)
+	}
+	b.until("every message is read", func() bool { return len(d.read()) == n })
+	fair()
+}
+
+// Room for fetches is given in the order in which it was asked for.
+func TestRoomInTurn(t *testing.T) {
+	r := &reader{budget: 20, changed: make(chan struct{})}
+	step := func(broker int32, want bool) {
+		t.Helper()
+		if got := r.reserve(broker, 10); got != want {
+			t.Fatalf("broker %d gets room: %v, want %v; waiting: %v", broker, got, want, r.waiting)
+		}
+	}
+	step(0, true)
+	step(1, true)
+	step(2, false)
+	step(3, false)
+	step(2, false) // it asks whenever something changes
+	r.taking(10, func() {})
+	step(0, false) // it has just had its turn
+	step(3, false)
+	step(2, true)
+	r.taking(10, func() {})
+	step(0, false)
+	r.reserve(3, 0) // nothing to fetch any more: it does not keep the others waiting
+	step(1, false)
+	step(0, true)
+	if r.inflight != 20 || fmt.Sprint(r.waiting) != "[1]" {
+		t.Errorf("%d bytes are under way, waiting: %v", r.inflight, r.waiting)
+	}
+}
+
+// A partition with an open transaction is not caught up, although nothing can be
+// read of it: its rows are to come. When the transaction has ended, either way,
+// it is caught up again (K8).
+func TestOpenTransactionIsNotCaughtUp(t *testing.T) {
+	b := newBench(t)
+	other := splitID("t", 1) // on the same leader: its answers say that time goes by
+	d := b.drain()
+	b.until("both are caught up", func() bool { return len(b.counts()) == 2 })
+	more := func(id string, n int) {
+		t.Helper()
+		was := b.counts()[id]
+		b.until(fmt.Sprintf("%s is caught up %d times more", id, n), func() bool { return b.counts()[id] >= was+n })
+	}
+	for run, how := range []kgo.TransactionEndTry{kgo.TryCommit, kgo.TryAbort} {
+		client, err := kgo.NewClient(kgo.SeedBrokers(b.cfg.Brokers...), kgo.TransactionalID(fmt.Sprint("txn", run)),
+			kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.DefaultProduceTopic("t"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer client.Close()
+		ctx := t.Context()
+		if err := client.BeginTransaction(); err != nil {
+			t.Fatal(err)
+		}
+		if err := client.ProduceSync(ctx, &kgo.Record{Partition: 0, Value: []byte(`{"id":1}`)}).FirstErr(); err != nil {
+			t.Fatal(err)
+		}
+		more(other, 2) // fetches that were under way
+		was := b.counts()[firstSplit]
+		more(other, 2)
+		if now := b.counts()[firstSplit]; now > was {
+			t.Errorf("run %d: with an open transaction it was caught up %d times", run, now-was)
+		}
+		if err := client.EndTransaction(ctx, how); err != nil {
+			t.Fatal(err)
+		}
+		more(firstSplit, 1)
+		if got := d.read()[firstSplit]; got != 1 {
+			t.Errorf("run %d: %d rows are read, want 1", run, got)
+		}
+	}
+}
+
+// Messages at the end may all have been removed by compaction: then the leader
+// has nothing to give although the position is before its end. That counts when
+// the whole answer is empty: else there may have been no room for them (K8).
+func TestEmptyBeforeTheEnd(t *testing.T) {
+	b := newBench(t)
+	for _, c := range []struct {
+		name         string
+		stable       int64
+		beside, want bool
+	}{
+		{name: "nothing there", stable: 5, want: true},
+		{name: "open transaction", stable: 3},
+		{name: "no room beside another one", stable: 5, beside: true},
+	} {
+		caught, held := []string(nil), []string(nil)
+		lr, err := b.source().Reader(source.Watch{
+			CaughtUp: func(id string) { caught = append(caught, id) },
+			Hold:     func(id string) { held = append(held, id) },
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := lr.(*reader)
+		asked := make(map[key]*partition)
+		resp := kmsg.NewPtrFetchResponse()
+		topic := kmsg.NewFetchResponseTopic()
+		topic.Topic = "t"
+		for n := range int32(2) {
+			p := &partition{split: &split{id: splitID("t", n), topic: "t", partition: n}, next: 3, epoch: -1}
+			p.end.Store(noEnd)
+			asked[key{name: "t", partition: n}] = p
+			q := kmsg.NewFetchResponseTopicPartition()
+			q.Partition, q.HighWatermark, q.LastStableOffset = n, 5, c.stable
+			if n == 1 && c.beside {
+				q.RecordBatches = []byte{0} // too few bytes to be a batch
+			}
+			topic.Partitions = append(topic.Partitions, q)
+		}
+		resp.Topics = append(resp.Topics, topic)
+		if err := r.answer(asked, resp, 0); err != nil {
+			t.Errorf("%s: %v", c.name, err)
+		}
+		lr.Close()
+		if got := slices.Contains(caught, firstSplit); got != c.want || got == slices.Contains(held, firstSplit) {
+			t.Errorf("%s: caught up: %v, held: %v", c.name, caught, held)
+		}
+	}
+}

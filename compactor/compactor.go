@@ -92,16 +92,11 @@ func (o *Options) Build(ctx context.Context, j Job) (*Built, error) {
 	files := make([]*parquetfile.File, len(j.Inputs))
 	for i := range j.Inputs {
 		in := &j.Inputs[i]
-		r, err := o.FS.Open(in.Path)
+		r, err := o.open(in)
 		if err != nil {
 			return nil, o.inputError(j, in, err)
 		}
 		defer r.Close()
-		if in.Bundle {
-			if r, err = sliceOf(r, in.Offset, in.Bytes); err != nil {
-				return nil, o.inputError(j, in, err)
-			}
-		}
 		if o.Throttle != nil && j.Unit.Mode != ledger.ModePublish {
 			r = slowed{r, ctx, o.Throttle}
 		}
@@ -124,6 +119,13 @@ func (o *Options) Build(ctx context.Context, j Job) (*Built, error) {
 		return b, o.copyUp(ctx, j, b)
 	}
 	return b, o.build(ctx, j, files, b)
+}
+
+func (o *Options) open(in *Input) (storage.Reader, error) {
+	if in.Bundle {
+		return storage.OpenSlice(o.FS, in.Path, in.Offset, in.Bytes)
+	}
+	return o.FS.Open(in.Path)
 }
 
 func (o *Options) inputError(j Job, in *Input, err error) error {

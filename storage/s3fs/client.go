@@ -26,13 +26,17 @@ type FS struct {
 	client *s3.Client
 	bucket *string
 
+	cache    cache       // of all readers
 	unlisted atomic.Bool // the store has failed to list uploads
 
 	mu   sync.Mutex
 	sent map[string]sentUpload // by id, those of this process that are neither completed nor aborted
 }
 
-var _ storage.Objects = (*FS)(nil)
+var (
+	_ storage.Objects = (*FS)(nil)
+	_ storage.Slicer  = (*FS)(nil)
+)
 
 // New connects to a bucket and looks whether it is there and may be read. What
 // is wrong with address, credentials or bucket is an error of class Config that
@@ -56,7 +60,8 @@ func New(ctx context.Context, o Options) (*FS, error) {
 	if cfg.Region == "" {
 		cfg.Region = "us-east-1"
 	}
-	f := &FS{o: o, bucket: aws.String(o.Bucket), sent: make(map[string]sentUpload)}
+	f := &FS{o: o, bucket: aws.String(o.Bucket), sent: make(map[string]sentUpload),
+		cache: cache{budget: readCache, shared: make(map[string]*cached)}}
 	f.client = s3.NewFromConfig(cfg, func(so *s3.Options) {
 		so.Retryer = aws.NopRetryer{} // do repeats: it knows what a repetition means
 		so.Logger = logging.Nop{}     // who wants to know is notified

@@ -21,6 +21,10 @@
 //	X6  ErrNoSpace is an error of a request of which each try was refused for
 //	    that: nothing of it was done. A try without an answer may have been
 //	    done, so after one it is an error like others.
+//	X7  What was read is kept for all readers together, 64 MB at most, and no
+//	    reader keeps anything itself: a merge has all its inputs open. Of a slice
+//	    (storage.Slicer) no more is read than it has, but for rounding, and for
+//	    its neighbours when those were read before it.
 //
 // # Crash story
 //

@@ -267,6 +267,7 @@ func describe(o *types.Object, prefix string) (storage.Info, bool) {
 func (f *FS) Remove(name string) error {
 	k, err := key(name)
 	if err == nil {
+		f.cache.dropKey(k)
 		err = f.do(background(), "DeleteObject", k, func(ctx context.Context) error {
 			_, err := f.client.DeleteObject(ctx, &s3.DeleteObjectInput{Bucket: f.bucket, Key: &k})
 			return err

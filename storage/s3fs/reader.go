@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"strconv"
-	"strings"
 	"sync"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -17,9 +15,14 @@ import (
 )
 
 const (
-	tailBytes  = 64 << 10 // read when an object is opened: a Parquet footer is in it
-	blockBytes = 1 << 20  // read at once, for small reads
-	blocksKept = 4        // of one reader
+	tailBytes  = 64 << 10  // read when an object is opened: a Parquet footer is in it
+	wholeBytes = 256 << 10 // a slice, or an object, that is read at once
+	blockBytes = 1 << 20   // of a larger one, for small reads
+	// grainBytes is what slices are rounded to: the next one may be in it.
+	grainBytes = 16 << 10
+	// magicBytes is read of a file's beginning to see what it is, long before
+	// what follows: no reason to fetch that.
+	magicBytes = 16
 )
 
 // Open opens an object with the bytes it has now: a later one of the same name
@@ -30,66 +33,74 @@ func (f *FS) Open(name string) (storage.Reader, error) {
 	if err != nil {
 		return nil, wrap(storage.OpOpen, name, err)
 	}
-	r := &reader{f: f, name: name, key: k}
-	err = f.do(background(), "GetObject", k, func(ctx context.Context) error {
-		out, err := f.client.GetObject(ctx, &s3.GetObjectInput{Bucket: f.bucket, Key: &k, Range: aws.String(fmt.Sprintf("bytes=-%d", tailBytes))})
-		if err != nil {
-			return err
-		}
-		defer out.Body.Close()
-		r.etag = aws.ToString(out.ETag)
-		if r.tail, err = io.ReadAll(out.Body); err != nil {
-			return err
-		}
-		if r.size, err = total(aws.ToString(out.ContentRange), int64(len(r.tail))); err != nil {
-			return err
-		}
-		return saidETag(out.ETag)
-	})
+	got, err := f.fetch(k, fmt.Sprintf("bytes=-%d", tailBytes), tailBytes)
 	if code(err) == "InvalidRange" { // an empty object has no last byte
 		var info storage.Info
 		if info, err = f.Stat(name); err == nil && info.Size > 0 {
 			err = fmt.Errorf("its size changed to %d bytes", info.Size)
 		}
 		err = cause(err)
+	} else if err == nil && got.from+int64(len(got.data)) != got.total {
+		err = fmt.Errorf("the store gives the bytes %d to %d of %d for its end", got.from, got.from+int64(len(got.data)), got.total)
 	}
 	if err != nil {
+		return nil, wrap(storage.OpOpen, name, err)
+	}
+	o := &cached{key: k, etag: got.etag, size: got.total}
+	f.cache.keep(o, got.from, got.data)
+	return &reader{f: f, name: name, o: o, size: got.total}, nil
+}
+
+// OpenSlice opens a part of an object that never changes (storage.Slicer). What
+// is kept of the object serves all its slices; it is not asked for when all of
+// the slice is there.
+func (f *FS) OpenSlice(name string, offset, size int64) (storage.Reader, error) {
+	k, err := key(name)
+	if err == nil && (offset < 0 || size <= 0) {
+		err = fs.ErrInvalid
+	}
+	if err != nil {
+		return nil, wrap(storage.OpOpen, name, err)
+	}
+	r := &reader{f: f, name: name, o: f.cache.object(k), from: offset, size: size}
+	_, total, known := f.cache.identity(r.o)
+	if !known {
+		// The end comes first: of all that is read of a slice, the footer is.
+		from, to := r.window(offset+size-1, size, offset+size+grainBytes)
+		got, err := f.fetch(k, fmt.Sprintf("bytes=%d-%d", from, to-1), to-from)
+		switch {
+		case code(err) == "InvalidRange":
+			err = fmt.Errorf("it ends before byte %d, the part is the %d from byte %d", from, size, offset)
+		case err == nil && got.from != from:
+			err = fmt.Errorf("the store gives the bytes from %d on for those from %d on", got.from, from)
+		case err == nil && !f.cache.identify(r.o, got.etag, got.total):
+			err = errReplaced
+		}
+		if err != nil {
+			return nil, wrap(storage.OpOpen, name, err)
+		}
+		total = got.total
+		f.cache.keep(r.o, from, got.data)
+	}
+	if err := storage.CheckSlice(total, offset, size); err != nil {
 		return nil, wrap(storage.OpOpen, name, err)
 	}
 	return r, nil
 }
 
-// total is the size in a Content-Range, "bytes 0-9/10"; without one the whole
-// object came.
-func total(contentRange string, got int64) (int64, error) {
-	if contentRange == "" {
-		return got, nil
-	}
-	_, size, ok := strings.Cut(contentRange, "/")
-	n, err := strconv.ParseInt(size, 10, 64)
-	if !ok || err != nil {
-		return 0, fmt.Errorf("the store gives the range %q", contentRange)
-	}
-	return n, nil
-}
+var errReplaced = errors.New("it was replaced after it was opened")
 
-// reader reads an object by ranges. Small reads go by blocks, of which it keeps
-// a few: a Parquet page costs no request of its own.
+// reader reads an object, or a slice of it, by ranges. Small reads go by blocks,
+// which the file system keeps (cache): a Parquet page costs no request of its
+// own. A reader keeps nothing itself: thousands may be open (X7).
 type reader struct {
-	f         *FS
-	name, key string
-	etag      string
-	size      int64
-	tail      []byte // the last bytes
+	f          *FS
+	name       string
+	o          *cached
+	from, size int64 // in the object
 
 	mu     sync.Mutex
 	closed bool
-	blocks []block // last used first
-}
-
-type block struct {
-	at   int64
-	data []byte
 }
 
 func (r *reader) Size() int64 { return r.size }
@@ -100,7 +111,10 @@ func (r *reader) Close() error {
 	if r.closed {
 		return wrap(storage.OpClose, r.name, fs.ErrClosed)
 	}
-	r.closed, r.blocks, r.tail = true, nil, nil
+	r.closed = true
+	if !r.o.shared {
+		r.f.cache.drop(r.o)
+	}
 	return nil
 }
 
@@ -115,7 +129,7 @@ func (r *reader) ReadAt(p []byte, off int64) (int, error) {
 	}
 	want := p[:max(0, min(int64(len(p)), r.size-off))]
 	for done := 0; done < len(want); {
-		n, err := r.some(want[done:], off+int64(done))
+		n, err := r.some(want[done:], r.from+off+int64(done))
 		if err != nil {
 			return done, wrap(storage.OpReadAt, r.name, err)
 		}
@@ -129,47 +143,115 @@ func (r *reader) ReadAt(p []byte, off int64) (int, error) {
 
 // some reads at least one byte of what is wanted.
 func (r *reader) some(p []byte, off int64) (int, error) {
-	if begin := r.size - int64(len(r.tail)); off >= begin {
-		return copy(p, r.tail[off-begin:]), nil
-	}
-	for i, b := range r.blocks {
-		if off >= b.at && off < b.at+int64(len(b.data)) {
-			copy(r.blocks[1:i+1], r.blocks[:i])
-			r.blocks[0] = b
-			return copy(p, b.data[off-b.at:]), nil
-		}
+	c := &r.f.cache
+	if n := c.read(r.o, p, off); n > 0 {
+		return n, nil
 	}
 	if len(p) >= blockBytes {
 		return len(p), r.get(p, off)
 	}
-	at := off - off%blockBytes
-	b := block{at, make([]byte, min(blockBytes, r.size-at))}
-	if err := r.get(b.data, at); err != nil {
+	_, size, _ := c.identity(r.o)
+	from, to := r.window(off, int64(len(p)), size)
+	from, to, follows := c.gap(r.o, off, from, to)
+	if follows && r.o.shared && r.size <= wholeBytes {
+		// The slice before was read, so the next one may be; with many objects
+		// there is not room for that.
+		ahead := min(blockBytes, c.share()/2) / grainBytes * grainBytes
+		from, to, _ = c.gap(r.o, off, from, min(size, max(to, from+ahead)))
+	}
+	data := make([]byte, to-from)
+	if err := r.get(data, from); err != nil {
 		return 0, err
 	}
-	r.blocks = append([]block{b}, r.blocks[:min(len(r.blocks), blocksKept-1)]...)
-	return copy(p, b.data[off-at:]), nil
+	c.keep(r.o, from, data)
+	return copy(p, data[off-from:]), nil
+}
+
+// window is what to fetch for a read of n bytes at off: no more than the reader
+// may read, but for the grain, which the object of so many bytes has.
+func (r *reader) window(off, n, object int64) (from, to int64) {
+	begin, end := r.from, r.from+r.size
+	switch at := off - begin; {
+	case r.size <= wholeBytes:
+	case at == 0 && n <= magicBytes:
+		end = begin + 1
+	case off >= end-tailBytes:
+		begin = end - tailBytes
+	default:
+		begin += at - at%blockBytes
+		end = min(end, begin+blockBytes)
+	}
+	return begin / grainBytes * grainBytes, min((end+grainBytes-1)/grainBytes*grainBytes, object)
 }
 
 // get fills p from the object as it was when it was opened.
 func (r *reader) get(p []byte, off int64) error {
-	return r.f.do(background(), "GetObject", r.key, func(ctx context.Context) error {
-		in := &s3.GetObjectInput{Bucket: r.f.bucket, Key: &r.key, Range: aws.String(fmt.Sprintf("bytes=%d-%d", off, off+int64(len(p))-1))}
-		if r.etag != "" {
-			in.IfMatch = &r.etag
-		}
+	etag, _, _ := r.f.cache.identity(r.o)
+	return r.f.do(background(), "GetObject", r.o.key, func(ctx context.Context) error {
+		in := &s3.GetObjectInput{Bucket: r.f.bucket, Key: &r.o.key, IfMatch: &etag, Range: aws.String(fmt.Sprintf("bytes=%d-%d", off, off+int64(len(p))-1))}
 		out, err := r.f.client.GetObject(ctx, in)
 		if errors.Is(plain(err), storage.ErrExist) { // If-Match does not hold
-			return errors.New("it was replaced after it was opened")
+			return errReplaced
 		}
 		if err != nil {
 			return err
 		}
 		defer out.Body.Close()
-		if from := aws.ToString(out.ContentRange); !strings.HasPrefix(from, fmt.Sprintf("bytes %d-", off)) && (from != "" || off != 0) {
-			return said(fmt.Sprintf("that the bytes are those from %d on, but %q", off, from), false)
+		at, err := place(out)
+		if err != nil {
+			return err
+		}
+		if at.from != off {
+			return said(fmt.Sprintf("that the bytes are those from %d on, but from %d", off, at.from), false)
 		}
 		_, err = io.ReadFull(out.Body, p)
 		return err
 	})
+}
+
+// piece is a range of an object, and what the object is.
+type piece struct {
+	from, to, total int64
+	data            []byte
+	etag            string
+}
+
+// fetch gets a range, of at most so many bytes, of whatever object has the key.
+func (f *FS) fetch(k, bytes string, most int64) (got piece, err error) {
+	err = f.do(background(), "GetObject", k, func(ctx context.Context) error {
+		out, err := f.client.GetObject(ctx, &s3.GetObjectInput{Bucket: f.bucket, Key: &k, Range: &bytes})
+		if err != nil {
+			return err
+		}
+		defer out.Body.Close()
+		if err := saidETag(out.ETag); err != nil {
+			return err
+		}
+		if got, err = place(out); err != nil {
+			return err
+		}
+		n := got.to - got.from
+		if n > most {
+			return fmt.Errorf("the store answers with %d bytes to a request for %d: it does not keep to ranges", n, most)
+		}
+		got.data = make([]byte, n)
+		_, err = io.ReadFull(out.Body, got.data)
+		return err
+	})
+	return got, err
+}
+
+// place is what an answer says of where its bytes are from. Without a range they
+// are all of the object.
+func place(out *s3.GetObjectOutput) (piece, error) {
+	p := piece{etag: aws.ToString(out.ETag)}
+	if out.ContentRange == nil {
+		p.to = aws.ToInt64(out.ContentLength)
+		p.total = p.to
+		return p, said("how many bytes it has", out.ContentLength != nil)
+	}
+	var last int64
+	_, err := fmt.Sscanf(*out.ContentRange, "bytes %d-%d/%d", &p.from, &last, &p.total)
+	p.to = last + 1
+	return p, said(fmt.Sprintf("a range, but %q", *out.ContentRange), err == nil && p.from >= 0 && p.from < p.to && p.to <= p.total)
 }

@@ -61,6 +61,11 @@ func New(p storage.Putter, o Options) (*FS, error) {
 	return &FS{Putter: p, o: o}, nil
 }
 
+// OpenSlice opens a part of a file as the storage does (storage.Slicer).
+func (f *FS) OpenSlice(name string, offset, size int64) (storage.Reader, error) {
+	return storage.OpenSlice(f.Putter, name, offset, size)
+}
+
 // Used is how many bytes wait in memory and on disk.
 func (f *FS) Used() (memory, disk int64) {
 	f.mu.Lock()

@@ -84,14 +84,21 @@ type Schema struct {
 type compiler struct {
 	named map[string]*avro.SchemaNode
 	skips map[string]*node // by full name, so that what refers to itself ends
+	known map[place]*node  // records, so that what is there in many ways is compiled once
 	err   error
+}
+
+// place is a record of the writer's in a column.
+type place struct {
+	name string
+	col  textval.Column
 }
 
 // Compile reads a writer's schema, a record; others are the schemas it refers
 // to, by the order in which they need each other.
 func (d *Decoder) Compile(text string, others ...string) (*Schema, error) {
 	cache := new(avro.SchemaCache)
-	c := &compiler{named: make(map[string]*avro.SchemaNode), skips: make(map[string]*node)}
+	c := &compiler{named: make(map[string]*avro.SchemaNode), skips: make(map[string]*node), known: make(map[place]*node)}
 	for _, o := range others {
 		s, err := cache.Parse(o)
 		if err != nil {
@@ -253,7 +260,12 @@ func (c *compiler) node(n *avro.SchemaNode, col textval.Column) *node {
 }
 
 func (c *compiler) record(n *avro.SchemaNode, col textval.Column) *node {
+	at := place{fullName(n), col}
+	if done := c.known[at]; done != nil {
+		return done
+	}
 	out := &node{op: opRecord, kind: kRecord, col: col, name: n.Name}
+	c.known[at] = out
 	fields := col.Type().Fields
 	for i := range n.Fields {
 		f := &n.Fields[i]

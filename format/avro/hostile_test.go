@@ -87,6 +87,47 @@ func TestNothingTimesMuch(t *testing.T) {
 	}
 }
 
+// A type that is there in many ways is compiled once for a column (V4).
+func TestCompilingEnds(t *testing.T) {
+	column := "int"
+	for range 30 {
+		column = "struct<a:" + column + ">"
+	}
+	d := newDecoder(t, Options{}, "a "+column)
+	for name, field := range map[string]string{
+		"cases":  `{"type":"record","name":"R%d","fields":[{"name":"a","type":"R%[2]d"},{"name":"A","type":"R%[2]d"}]}`,
+		"unions": `{"type":"record","name":"R%d","fields":[{"name":"a","type":["R%[2]d","S%[2]d"]}]}`,
+	} {
+		var fields []string
+		add := func(def string) {
+			fields = append(fields, fmt.Sprintf(`{"name":"f%d","type":%s}`, len(fields), def))
+		}
+		add(`{"type":"record","name":"R0","fields":[{"name":"a","type":"int"}]}`)
+		add(`{"type":"record","name":"S0","fields":[{"name":"a","type":"int"}]}`)
+		for i := 1; i < 30; i++ {
+			def := fmt.Sprintf(field, i, i-1)
+			add(def)
+			add(strings.Replace(def, fmt.Sprintf(`"R%d"`, i), fmt.Sprintf(`"S%d"`, i), 1))
+		}
+		fields = append(fields, `{"name":"a","type":"R29"}`)
+		if _, err := d.Compile(recordOf(fields...)); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	// And a long chain is no deep stack.
+	fields := []string{`{"name":"f0","type":{"type":"record","name":"C0","fields":[{"name":"x","type":"null"}]}}`}
+	for i := 1; i < 10_000; i++ {
+		fields = append(fields, fmt.Sprintf(`{"name":"f%d","type":{"type":"record","name":"C%d","fields":[{"name":"c","type":"C%d"}]}}`, i, i, i-1))
+	}
+	s, err := d.Compile(recordOf(fields...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Append(s, nil); err != nil {
+		t.Error(err)
+	}
+}
+
 // Items that take no bytes are bounded for the record as a whole, and with what
 // they take in memory (V4).
 func TestItemsWithoutBytes(t *testing.T) {

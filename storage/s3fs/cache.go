@@ -25,7 +25,8 @@ type cache struct {
 type cached struct {
 	shared  bool
 	key     string
-	etag    string // "" until it is known
+	known   bool // etag and size are
+	etag    string
 	size    int64
 	extents []*extent // in the order of their offsets, apart
 }
@@ -54,15 +55,15 @@ func (c *cache) object(key string) *cached {
 func (c *cache) identity(o *cached) (etag string, size int64, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return o.etag, o.size, o.etag != ""
+	return o.etag, o.size, o.known
 }
 
 // identify notes the object's ETag and size; false: it had others.
 func (c *cache) identify(o *cached, etag string, size int64) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if o.etag == "" {
-		o.etag, o.size = etag, size
+	if !o.known {
+		o.known, o.etag, o.size = true, etag, size
 	}
 	return o.etag == etag && o.size == size
 }

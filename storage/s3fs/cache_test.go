@@ -11,6 +11,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/hivesink/hivesink/storage"
 )
@@ -55,7 +56,10 @@ func (v *vast) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	p := make([]byte, last+1-from)
 	fill(p, strings.TrimPrefix(r.URL.Path, "/bkt/"), from)
-	w.Header().Set("ETag", etag)
+	if etag != "" {
+		w.Header().Set("ETag", etag)
+	}
+	w.Header().Set("Last-Modified", time.Now().UTC().Format(http.TimeFormat))
 	w.Header().Set("Content-Range", fmt.Sprintf("bytes %d-%d/%d", from, last, v.size))
 	w.Header().Set("Content-Length", fmt.Sprint(len(p)))
 	w.WriteHeader(http.StatusPartialContent)
@@ -248,6 +252,38 @@ func TestSliceErrors(t *testing.T) {
 	}
 	if len(f.cache.shared) > 0 || f.cache.used != 0 || f.cache.recent.Len() != 0 {
 		t.Errorf("%d objects, %d bytes, %d extents are kept of what is removed", len(f.cache.shared), f.cache.used, f.cache.recent.Len())
+	}
+}
+
+// TestNoETag: what was put into the directory behind a gateway has none, and can
+// be read all the same.
+func TestNoETag(t *testing.T) {
+	v := &vast{size: 2 << 20}
+	f, _ := v.open(t)
+	v.etag.Store("")
+	r, err := f.Open("/x")
+	if err != nil {
+		t.Fatal(err)
+	}
+	scan(t, r, "x", 0)
+	_ = r.Close()
+	for range 2 {
+		if r, err = f.OpenSlice("/x", 777, 300<<10); err != nil {
+			t.Fatal(err)
+		}
+		look(t, r)
+		scan(t, r, "x", 777)
+		_ = r.Close()
+	}
+	f, n := answers(t, func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Last-Modified", time.Now().UTC().Format(http.TimeFormat))
+		w.Header().Set("Content-Length", "4")
+		_, _ = w.Write([]byte("text"))
+	})
+	data, err := f.ReadFile("/x")
+	info, serr := f.Stat("/x")
+	if string(data) != "text" || info.Size != 4 || err != nil || serr != nil || n.Load() != 2 {
+		t.Errorf("read %q, %v; size %d, %v; %d requests", data, err, info.Size, serr, n.Load())
 	}
 }
 

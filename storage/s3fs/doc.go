@@ -16,8 +16,8 @@
 //	    that the next owner finds and aborts it without listing uploads.
 //	X4  A key, a secret or a header that is made of them is in no error.
 //	X5  Success is what the answer proves, not its status: a listing names the
-//	    bucket, a change or an object has an ETag, an upload an id. Else, and
-//	    when the answer is cut, it is asked again (X1).
+//	    bucket, a change has an ETag, an object that or a time, an upload an id.
+//	    Else, and when the answer is cut, it is asked again (X1).
 //	X6  ErrNoSpace is an error of a request of which each try was refused for
 //	    that: nothing of it was done. A try without an answer may have been
 //	    done, so after one it is an error like others.

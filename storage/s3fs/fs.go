@@ -98,7 +98,7 @@ func (f *FS) ReadFile(name string) ([]byte, error) {
 		if data, err = io.ReadAll(out.Body); err != nil {
 			return err
 		}
-		return saidETag(out.ETag)
+		return saidObject(out.ETag, out.LastModified)
 	})
 	return data, wrap(storage.OpReadFile, name, err)
 }
@@ -120,7 +120,10 @@ func (f *FS) Stat(name string) (storage.Info, error) {
 			return err
 		}
 		info.Size, info.ModTime = aws.ToInt64(out.ContentLength), aws.ToTime(out.LastModified)
-		return said("the size of the object and its ETag", out.ContentLength != nil && aws.ToString(out.ETag) != "")
+		if out.ContentLength == nil {
+			return said("the size of the object", false)
+		}
+		return saidObject(out.ETag, out.LastModified)
 	})
 	if errors.Is(err, storage.ErrNotExist) {
 		below, lerr := f.page(k+"/", "", "", 1)

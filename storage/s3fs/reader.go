@@ -46,7 +46,7 @@ func (f *FS) Open(name string) (storage.Reader, error) {
 	if err != nil {
 		return nil, wrap(storage.OpOpen, name, err)
 	}
-	o := &cached{key: k, etag: got.etag, size: got.total}
+	o := &cached{key: k, known: true, etag: got.etag, size: got.total}
 	f.cache.keep(o, got.from, got.data)
 	return &reader{f: f, name: name, o: o, size: got.total}, nil
 }
@@ -188,7 +188,7 @@ func (r *reader) window(off, n, object int64) (from, to int64) {
 func (r *reader) get(p []byte, off int64) error {
 	etag, _, _ := r.f.cache.identity(r.o)
 	return r.f.do(background(), "GetObject", r.o.key, func(ctx context.Context) error {
-		in := &s3.GetObjectInput{Bucket: r.f.bucket, Key: &r.o.key, IfMatch: &etag, Range: aws.String(fmt.Sprintf("bytes=%d-%d", off, off+int64(len(p))-1))}
+		in := &s3.GetObjectInput{Bucket: r.f.bucket, Key: &r.o.key, IfMatch: text(etag), Range: aws.String(fmt.Sprintf("bytes=%d-%d", off, off+int64(len(p))-1))}
 		out, err := r.f.client.GetObject(ctx, in)
 		if errors.Is(plain(err), storage.ErrExist) { // If-Match does not hold
 			return errReplaced
@@ -224,7 +224,7 @@ func (f *FS) fetch(k, bytes string, most int64) (got piece, err error) {
 			return err
 		}
 		defer out.Body.Close()
-		if err := saidETag(out.ETag); err != nil {
+		if err := saidObject(out.ETag, out.LastModified); err != nil {
 			return err
 		}
 		if got, err = place(out); err != nil {

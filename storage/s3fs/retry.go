@@ -121,6 +121,12 @@ func said(what string, ok bool) error {
 
 func saidETag(tag *string) error { return said("the ETag", tag != nil && *tag != "") }
 
+// saidObject is about an object that is read. What was put into the directory
+// behind a gateway by another way than the gateway has no ETag.
+func saidObject(tag *string, modified *time.Time) error {
+	return said("the ETag of the object, nor when it was made", tag != nil && *tag != "" || modified != nil)
+}
+
 // code is S3's word for an error, "" when there was no answer.
 func code(err error) string {
 	var api smithy.APIError

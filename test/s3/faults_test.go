@@ -88,6 +88,23 @@ func TestObjects(t *testing.T) {
 			}
 		}
 		must(t, r.Close())
+		for _, c := range [][2]int{{0, 9000}, {9000, 300}, {9300, 100_000}, {3 << 20, 3 << 20}, {len(big) - 40_000, 40_000}} {
+			s, err := storage.OpenSlice(fs, at("big"), int64(c[0]), int64(c[1]))
+			must(t, err)
+			p := make([]byte, c[1])
+			for _, off := range []int{0, c[1] / 2, c[1] - 8} { // small reads, then all of it
+				if _, err := s.ReadAt(p[:8], int64(off)); err != nil || !bytes.Equal(p[:8], big[c[0]+off:c[0]+off+8]) {
+					t.Fatalf("slice of %d at %d, read at %d: %v", c[1], c[0], off, err)
+				}
+			}
+			if _, err := s.ReadAt(p, 0); err != nil || !bytes.Equal(p, big[c[0]:c[0]+c[1]]) {
+				t.Fatalf("slice of %d at %d: %v", c[1], c[0], err)
+			}
+			must(t, s.Close())
+		}
+		if _, err := storage.OpenSlice(fs, at("big"), int64(len(big))-5, 6); err == nil {
+			t.Fatal("a slice that is not all there is opened")
+		}
 
 		// O3: hidden until completed, never over an object, never after an abort.
 		id, err := fs.Upload(ctx, at("target"), bytes.NewReader(big), int64(len(big)))

@@ -330,8 +330,8 @@ func (c *columnReader) appendBytes(l *leaf, k, n int) error {
 			total += int(offsets[i+1] - offsets[i])
 		}
 	}
-	if total > math.MaxUint32 {
-		return fmt.Errorf("its rows take more than %d bytes at once", math.MaxUint32)
+	if total > math.MaxUint32 || total-len(l.bytes) > mostDecoded {
+		return fmt.Errorf("its rows take %d bytes at once; the most is %d", total, mostDecoded)
 	}
 	at, first := len(l.bytes), len(l.ends)
 	l.bytes, l.ends = growTo(l.bytes, total), growTo(l.ends, first+n)

@@ -25,8 +25,10 @@
 //   - F5: memory is bounded by a row group and a page per column, whatever the
 //     size and the number of the files.
 //   - F6: no allocation per row, writing or rewriting.
-//   - F7: a damaged file is an error, never a panic, never memory without end;
-//     a column whose rows do not meet its row group's is an error, not a shift.
+//   - F7: a damaged file is an error, never a panic, never memory without end:
+//     what a footer, a page or a run claims is held against the bytes there are
+//     before room is made for it, and a page is a gigabyte at most, decoded; a
+//     column whose rows do not meet its row group's is an error, not a shift.
 //   - F8: minima, maxima and the page index are true bounds: no NaN, both zeros
 //     inside a zero, decimals by number, texts cut between characters. Those of
 //     a column chunk are exact or absent.

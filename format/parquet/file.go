@@ -2,11 +2,13 @@ package parquetfile
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
 	"reflect"
+	"slices"
 	"strings"
 	"sync"
 
@@ -112,9 +114,11 @@ func readFooter(r io.ReaderAt, size int64) ([]byte, error) {
 var tails sync.Pool
 
 // check checks that rows add up and that every column chunk lies inside the
-// file.
+// file, beside the others: what is read of it at once is no more than it has
+// (F7).
 func (f *File) check() error {
-	var rows int64
+	var rows, end int64
+	inOrder := true
 	for i := range f.foot.rowGroups {
 		g := &f.foot.rowGroups[i]
 		if g.rows < 0 || len(g.columns) != len(f.typ.leaves) {
@@ -123,14 +127,45 @@ func (f *File) check() error {
 		rows += g.rows
 		for k := range g.columns {
 			c := &g.columns[k]
-			if at := c.pages(); at.from < 0 || c.compressed < 0 || at.from > f.size-tailBytes-c.compressed {
+			at := c.pages()
+			if at.from < 0 || c.compressed < 0 || at.from > f.size-tailBytes-c.compressed {
 				return fmt.Errorf("column %s of row group %d takes %d bytes from byte %d, the file has %d",
 					f.typ.names[k], i, c.compressed, at.from, f.size)
 			}
+			inOrder = inOrder && at.from >= end
+			end = at.to
 		}
 	}
 	if rows != f.foot.rows {
 		return fmt.Errorf("%d rows, %d in its row groups", f.foot.rows, rows)
+	}
+	if inOrder {
+		return nil
+	}
+	return f.checkOverlaps()
+}
+
+// checkOverlaps: no two column chunks have bytes in common.
+func (f *File) checkOverlaps() error {
+	type chunk struct {
+		extent
+		group, column int
+	}
+	var all []chunk
+	for i := range f.foot.rowGroups {
+		g := &f.foot.rowGroups[i]
+		for k := range g.columns {
+			if e := g.columns[k].pages(); e.to > e.from {
+				all = append(all, chunk{e, i, k})
+			}
+		}
+	}
+	slices.SortFunc(all, func(a, b chunk) int { return cmp.Compare(a.from, b.from) })
+	for i := 1; i < len(all); i++ {
+		if a, b := &all[i-1], &all[i]; b.from < a.to {
+			return fmt.Errorf("column %s of row group %d lies in column %s of row group %d: both have byte %d",
+				f.typ.names[b.column], b.group, f.typ.names[a.column], a.group, b.from)
+		}
 	}
 	return nil
 }

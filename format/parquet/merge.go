@@ -378,6 +378,11 @@ func (m *merger) load(refs []groupRef) error {
 func (m *merger) loadMember(mb *member) error {
 	mb.orders = mb.f.foot.orders != nil
 	g := &mb.f.groups()[0]
+	for k := range g.columns {
+		if n := g.columns[k].values; n < g.rows { // a row has a value, or a null, in each
+			return fmt.Errorf("column %s: %w: %d values for %d rows", mb.f.typ.names[k], errDamaged, n, g.rows)
+		}
+	}
 	if err := mb.f.readPageIndex(&mb.index); err != nil {
 		return err
 	}

@@ -156,13 +156,14 @@ func (m *merger) decode(c *columnReader, p *rawPage) error {
 // encoded as a whole. Values that repeat are, too: a fresh file would have a
 // dictionary of them.
 func (m *merger) decodedWhole(i int) bool {
-	size := 0
+	size, rows := 0, int64(0)
 	for k := range m.members {
+		rows += m.members[k].rows
 		if src := &m.inputs[m.members[k].input][i]; src.column != nil {
 			size += int(m.members[k].meta(src).uncompressed)
 		}
 	}
-	if size > RowGroupBytes {
+	if size > RowGroupBytes || rows > 4*RowGroupRows {
 		return false // page by page, then
 	}
 	first := -1
@@ -265,6 +266,16 @@ func (m *merger) writePages(c *chunk, i int, dict bool) error {
 
 func (m *merger) writeMember(c *chunk, k, i int, dict bool) error {
 	mb, src := &m.members[k], &m.inputs[m.members[k].input][i]
+	if src.column == nil && src.like < 0 {
+		for left := mb.rows; left > 0; left -= pageRows { // as many as its footer says (F7)
+			n := int(min(left, pageRows))
+			if err := m.prepare(c, pendingValues, n, 0); err != nil {
+				return err
+			}
+			m.pend.absentRows(n)
+		}
+		return nil
+	}
 	if src.column == nil {
 		if err := m.prepare(c, pendingValues, int(mb.rows), 0); err != nil {
 			return err

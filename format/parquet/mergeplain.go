@@ -102,6 +102,9 @@ func (m *merger) gatherPlain(r *columnReader, ids []int32) error {
 		for _, id := range ids {
 			total += int(dict.starts[id+1] - dict.starts[id])
 		}
+		if total-at > mostDecoded {
+			return fmt.Errorf("a page's values take %d bytes; the most is %d", total-at, mostDecoded)
+		}
 		d.body = growTo(d.body, total)
 		for _, id := range ids {
 			at += copy(d.body[at:], dict.body[dict.starts[id]:dict.starts[id+1]])
@@ -119,6 +122,9 @@ func (m *merger) gatherPlain(r *columnReader, ids []int32) error {
 			*(*[8]byte)(out[8*i:]) = [8]byte(dict.body[8*int(id):])
 		}
 	case physFixed:
+		if len(ids)*r.width > mostDecoded {
+			return fmt.Errorf("a page's values take %d bytes; the most is %d", len(ids)*r.width, mostDecoded)
+		}
 		for _, id := range ids {
 			d.body = append(d.body, dict.body[int(id)*r.width:(int(id)+1)*r.width]...)
 		}

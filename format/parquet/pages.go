@@ -8,7 +8,6 @@ import (
 	"hash/crc32"
 	"io"
 
-	"github.com/klauspost/compress/snappy"
 	"github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/encoding"
 	"github.com/parquet-go/parquet-go/encoding/rle"
@@ -160,75 +159,42 @@ func (p *pageReader) next(c *columnReader) error {
 	return io.EOF
 }
 
-// unpack decompresses into size bytes; they are valid until the next page.
-func (p *pageReader) unpack(src []byte, size int) ([]byte, error) {
-	if size == 0 {
-		return nil, nil
-	}
-	var out []byte
-	var err error
-	switch p.codec {
-	case format.Uncompressed:
-		out = src
-	case format.Lz4Raw:
-		out, err = p.unpackLZ4(src, size)
-	case format.Snappy:
-		if n, e := snappy.DecodedLen(src); e != nil || n != size {
-			return nil, errDamaged
-		}
-		p.plain = growTo(p.plain[:0], size)
-		out, err = snappy.Decode(p.plain, src)
-	default:
-		p.plain = growTo(p.plain[:0], min(size, 255*len(src)+64)) // the codec makes it longer
-		out, err = parquet.LookupCompressionCodec(p.codec).Decode(p.plain, src)
-		p.plain = out
-	}
-	if err != nil {
-		return nil, err
-	}
-	if len(out) != size {
-		return nil, errDamaged
-	}
-	return out, nil
-}
-
-func (p *pageReader) unpackLZ4(src []byte, size int) ([]byte, error) {
-	if size > 255*len(src)+64 { // no block shrinks more
-		return nil, errDamaged
-	}
-	p.plain = growTo(p.plain[:0], size)
-	if !unpackLZ4(p.plain, src) {
-		return nil, errDamaged
-	}
-	return p.plain, nil
-}
-
 func (p *pageReader) dictionary(h *format.DictionaryPageHeader, size int, body []byte) error {
 	data, err := p.unpack(body, size)
 	if err != nil {
 		return err
 	}
-	if p.dict, err = p.decode(p.dict, int(h.NumValues), data, &parquet.Plain); err != nil {
+	phys, width, err := physicalOfColumn(p.column)
+	if err != nil {
 		return err
 	}
-	p.known = int(h.NumValues)
-	if phys, width, err := physicalOfColumn(p.column); err != nil || p.known < 0 || p.known > count(phys, width, &p.dict) {
+	if p.dict, err = p.decode(p.dict, phys, width, int(h.NumValues), data, format.Plain); err != nil {
+		return err
+	}
+	if p.known = int(h.NumValues); p.known > count(phys, width, &p.dict) {
 		return errDamaged
 	}
 	return nil
 }
 
 // decode decodes values into the memory of others.
-func (p *pageReader) decode(into encoding.Values, n int, data []byte, e encoding.Encoding) (encoding.Values, error) {
+func (p *pageReader) decode(into encoding.Values, phys physical, width, n int, data []byte, e format.Encoding) (encoding.Values, error) {
+	want, err := p.believe(phys, width, n, data, e)
+	if err != nil {
+		return into, err
+	}
 	buf, offsets := into.Data()
-	typ := p.column.Type()
-	if want := typ.EstimateDecodeSize(n, data, e); cap(buf) < want {
+	typ, how := p.column.Type(), parquet.LookupEncoding(e)
+	if want < 0 {
+		want = typ.EstimateDecodeSize(n, data, how)
+	}
+	if cap(buf) < want {
 		buf = make([]byte, 0, want)
 	}
-	if want := n + 1; typ.Kind() == parquet.ByteArray && cap(offsets) < want {
+	if want := n + 1; phys == physBytes && cap(offsets) < want {
 		offsets = make([]uint32, 0, want)
 	}
-	return typ.Decode(typ.NewValues(buf[:0], offsets[:0]), data, e)
+	return typ.Decode(typ.NewValues(buf[:0], offsets[:0]), data, how)
 }
 
 func (p *pageReader) dataV1(c *columnReader, h *format.DataPageHeader, size int, body []byte) error {
@@ -237,8 +203,8 @@ func (p *pageReader) dataV1(c *columnReader, h *format.DataPageHeader, size int,
 		return err
 	}
 	n := int(h.NumValues)
-	if n < 0 || int64(n) > p.left {
-		return errDamaged
+	if n < 0 || int64(n) > p.left || n > mostLevels {
+		return fmt.Errorf("%w: a page of %d values where %d are left", errDamaged, n, p.left)
 	}
 	var reps, defs []byte
 	if p.column.MaxRepetitionLevel() > 0 {
@@ -286,8 +252,8 @@ func decodeLevels(buf, data []byte, most int, n int) ([]byte, error) {
 
 func (p *pageReader) dataV2(c *columnReader, h *format.DataPageHeaderV2, size int, body []byte) error {
 	n, r, d := int(h.NumValues), int(h.RepetitionLevelsByteLength), int(h.DefinitionLevelsByteLength)
-	if n < 0 || int64(n) > p.left || r < 0 || d < 0 || r+d > len(body) || r+d > size {
-		return errDamaged
+	if n < 0 || int64(n) > p.left || n > mostLevels || r < 0 || d < 0 || r+d > len(body) || r+d > size {
+		return fmt.Errorf("%w: a page of %d values where %d are left, with %d bytes of levels", errDamaged, n, p.left, r+d)
 	}
 	var reps, defs []byte
 	var err error
@@ -349,7 +315,7 @@ func (p *pageReader) page(c *columnReader, n int, reps, defs []byte, e format.En
 			return err
 		}
 		p.values = encoding.BooleanValues(bits)
-	} else if p.values, err = p.decode(p.values, there, data, parquet.LookupEncoding(e)); err != nil {
+	} else if p.values, err = p.decode(p.values, c.phys, c.width, there, data, e); err != nil {
 		return err
 	}
 	v.plain = p.values

@@ -68,6 +68,7 @@ var homes = map[string][]string{
 	"golang.org/x/term":                      {"cmd/hivesink"},
 	"golang.org/x/sys":                       {"storage/localfs", "internal/kv"},
 	"github.com/spaolacci/murmur3":           {"record"},
+	"github.com/andybalholm/brotli":          {"format/parquet"},
 	"github.com/klauspost/compress":          {"source", "source/kafka", "format/parquet"},
 	"github.com/colinmarc/hdfs":              {"storage/hdfsfs"},
 	"google.golang.org/protobuf":             {"storage/hdfsfs"},

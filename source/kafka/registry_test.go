@@ -144,11 +144,11 @@ func TestSchemaThatIsNotThere(t *testing.T) {
 	})
 	r = newTestRegistry(t, nil, url)
 	r.missingFor = 0
-	if s := r.must(t, 7); s.wrong == nil {
-		t.Errorf("%+v", s)
+	if s := r.must(t, 7); s.wrong == nil || c.count(path) != 4 {
+		t.Errorf("asked %d times: %+v", c.count(path), s)
 	}
-	if s := r.must(t, 7); s.wrong != nil {
-		t.Errorf("%+v", s)
+	if s := r.must(t, 7); s.wrong != nil || c.count(path) != 5 {
+		t.Errorf("asked %d times: %+v", c.count(path), s)
 	}
 	// An ingress without a registry behind it is waited for.
 	c, url = serve(t, func(_ string, n int) (int, string) {

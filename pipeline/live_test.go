@@ -33,8 +33,9 @@ func (s *played) Reader(source.Watch) (source.LiveReader, error) {
 
 // playedReader has the splits that it is given; read is its Read.
 type playedReader struct {
-	t    *testing.T
-	read func(context.Context) (source.Event, error)
+	t      *testing.T
+	read   func(context.Context) (source.Event, error)
+	adding func(id string) // nil: nothing happens before a split is there
 
 	mu      sync.Mutex
 	added   []string
@@ -47,6 +48,9 @@ func newPlayedReader(t *testing.T) *playedReader {
 }
 
 func (r *playedReader) Add(s source.Split, from ledger.Source) error {
+	if r.adding != nil {
+		r.adding(s.ID)
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.added = append(r.added, s.ID)
@@ -144,5 +148,37 @@ func TestSplitEndsWhileItIsChosenToMove(t *testing.T) {
 	}
 	if got := b.splits(); len(got) != 2 || !last {
 		t.Errorf("the run ended when a/0 was at its end: %v; the other reader was given %v", last, got)
+	}
+}
+
+// TestSplitIsChosenBeforeItIsAdded: the end of another split makes balance
+// choose one that is just being given to a reader. It is taken away when the
+// reader has it: before, nobody would answer, and no split would move any more.
+func TestSplitIsChosenBeforeItIsAdded(t *testing.T) {
+	s := &sim{yaml: fmt.Sprintf(besideYAML, t.TempDir())}
+	p, lanes := beside(t, s, newService())
+	defer p.Release()
+	a, b := newPlayedReader(t), newPlayedReader(t)
+	l := &live{p: p, src: &played{}, left: 3, readers: []*liveReader{{LiveReader: a, lane: lanes[0]}, {LiveReader: b, lane: lanes[1]}}}
+	if err := l.give(t.Context(), []source.Split{{ID: "a/0"}, {ID: "b/0"}}); err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan struct{})
+	a.adding = func(string) {
+		go func() {
+			defer close(done)
+			l.ended(l.readers[1], "b/0")
+		}()
+		select {
+		case <-done:
+		case <-time.After(50 * time.Millisecond): // it waits for the split to be there
+		}
+	}
+	if err := l.give(t.Context(), []source.Split{{ID: "a/1"}}); err != nil {
+		t.Fatal(err)
+	}
+	<-done
+	if id := <-a.removed; id != "a/1" {
+		t.Errorf("%s is chosen: this test tests nothing", id)
 	}
 }

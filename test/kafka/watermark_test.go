@@ -143,6 +143,47 @@ func TestLaggingPartitionIsNotLate(t *testing.T) {
 	w.fsck()
 }
 
+// A partition with an open transaction holds the watermark for as long as that
+// is open, although its broker has nothing to give: the hour of its rows is
+// complete with them.
+func TestOpenTransactionHoldsWatermark(t *testing.T) {
+	w := newWorld(t, 2, nil)
+	w.hours()
+	w.produce(append(timed(0, 0, 10, "10:00:00"), timed(1, 10, 10, "10:00:00")...)...)
+	p := w.start()
+	eventually(t, "the first rows", func() error { return w.committed(10, 10) })
+	txn := w.newClient(kgo.TransactionalID(w.topic))
+	if err := txn.BeginTransaction(); err != nil {
+		t.Fatal(err)
+	}
+	if err := txn.ProduceSync(w.ctx(), w.named(timed(1, 20, 5, "10:30:00"))...).FirstErr(); err != nil {
+		t.Fatal(err)
+	}
+	next := 25
+	for began := time.Now(); time.Since(began) < 4*idle; next++ {
+		w.produce(timed(0, next, 1, "12:30:00")...)
+		eventually(t, "the other partition", func() error { return w.committed(int64(next-14), 10) })
+		if w.announced("10") {
+			t.Fatalf("10 o'clock was announced %s after the transaction was begun, before its end", time.Since(began))
+		}
+	}
+	if err := txn.EndTransaction(w.ctx(), kgo.TryCommit); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "its rows", func() error { return w.committed(int64(next-15), 16) }) // and the marker
+	eventually(t, "10 o'clock to be announced", func() error {
+		if !w.announced("10") {
+			return fmt.Errorf("it is not")
+		}
+		return nil
+	})
+	if s := p.stop(); s.RowsLate != 0 || s.RowsRead != int64(next) {
+		t.Errorf("%+v", s)
+	}
+	w.wantIDs(0, int64(next)-1)
+	w.fsck()
+}
+
 // throttle lets the sink fetch so many bytes a second until the test's end.
 func (w *world) throttle(bytes float64) {
 	w.t.Helper()

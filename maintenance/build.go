@@ -31,7 +31,7 @@ func (c *compaction) build(ctx context.Context, h *handles, p *plan, pl *place, 
 			return err
 		}
 	}
-	if err := c.verify(t, files, name); err != nil {
+	if err := c.verify(ctx, t, files, name); err != nil {
 		return fmt.Errorf("verify %s, made of %d files (%s): %w", t.File, len(t.inputs), t.Mode, err)
 	}
 	c.Stats.Files.Add(int64(len(t.inputs)))
@@ -67,9 +67,10 @@ func (c *compaction) writeFile(ctx context.Context, t *target, files []*parquetf
 	return f.Sync()
 }
 
-// verify reads the new file's footer back and compares it with the inputs':
-// rows, schema, and the nulls of each column where statistics have them.
-func (c *compaction) verify(t *target, inputs []*parquetfile.File, name string) error {
+// verify reads the new file back and compares it with the inputs: rows, schema,
+// the nulls of each column where statistics have them, and whether its pages
+// have the values that the footer counts.
+func (c *compaction) verify(ctx context.Context, t *target, inputs []*parquetfile.File, name string) error {
 	r, err := c.FS.Open(name)
 	if err != nil {
 		return err
@@ -80,6 +81,9 @@ func (c *compaction) verify(t *target, inputs []*parquetfile.File, name string) 
 	}
 	f, err := parquetfile.Open(r, r.Size())
 	if err != nil {
+		return err
+	}
+	if err := f.CheckPages(ctx); err != nil {
 		return err
 	}
 	if t.Mode == ModeRewrite {

@@ -1,12 +1,16 @@
 package maintenance
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
 	"path"
+	"reflect"
 	"sync/atomic"
 	"testing"
+
+	"github.com/parquet-go/parquet-go"
 
 	"github.com/hivesink/hivesink/format/parquet"
 	"github.com/hivesink/hivesink/storage/memfs"
@@ -286,4 +290,42 @@ func TestParallel(t *testing.T) {
 	_, ids := look(t, fsys)
 	wantIDs(t, ids, id)
 	wantClean(t, fsys)
+}
+
+// TestFlagsWithADictionary: few writers have one, and no value of it may be lost
+// (MT1).
+func TestFlagsWithADictionary(t *testing.T) {
+	type row struct {
+		ID   int64 `parquet:"id"`
+		Flag bool  `parquet:"flag,dict"`
+		May  *bool `parquet:"may,optional,dict"`
+	}
+	const rows = 20_000
+	fsys := memfs.New()
+	var want []row
+	for i := range 2 {
+		var out bytes.Buffer
+		w := parquet.NewGenericWriter[row](&out)
+		for k := range rows {
+			r := row{ID: int64(i*rows + k), Flag: k%3 == 0}
+			if k%5 != 0 {
+				may := k%7 == 0
+				r.May = &may
+			}
+			want = append(want, r)
+			_, err := w.Write([]row{r})
+			check(t, err)
+		}
+		check(t, w.Close())
+		put(t, fsys, fmt.Sprintf("%s/dt=0/%d.parquet", root, i), out.Bytes())
+	}
+	outcome(t, run(t, options(fsys)), "dt=0", Compacted)
+	names, _ := look(t, fsys)
+	data, err := fsys.ReadFile(path.Join(root, "dt=0", names["/dt=0"][0]))
+	check(t, err)
+	got, err := parquet.Read[row](bytes.NewReader(data), int64(len(data)))
+	check(t, err)
+	if !reflect.DeepEqual(got, want) {
+		t.Fatalf("%d rows, want %d, or others", len(got), len(want))
+	}
 }

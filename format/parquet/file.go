@@ -145,22 +145,34 @@ func (f *File) check() error {
 	return f.checkOverlaps()
 }
 
+// placed is where a column chunk lies.
+type placed struct {
+	extent
+	group, column int32
+}
+
+// placeds are idle memory: bundles of parts have thousands of row groups that
+// do not lie in their order.
+var placeds sync.Pool
+
 // checkOverlaps: no two column chunks have bytes in common.
 func (f *File) checkOverlaps() error {
-	type chunk struct {
-		extent
-		group, column int
+	mem, _ := placeds.Get().(*[]placed)
+	if mem == nil {
+		mem = new([]placed)
 	}
-	var all []chunk
+	defer placeds.Put(mem)
+	*mem = growTo((*mem)[:0], len(f.foot.rowGroups)*len(f.typ.leaves))
+	all := (*mem)[:0]
 	for i := range f.foot.rowGroups {
 		g := &f.foot.rowGroups[i]
 		for k := range g.columns {
 			if e := g.columns[k].pages(); e.to > e.from {
-				all = append(all, chunk{e, i, k})
+				all = append(all, placed{e, int32(i), int32(k)})
 			}
 		}
 	}
-	slices.SortFunc(all, func(a, b chunk) int { return cmp.Compare(a.from, b.from) })
+	slices.SortFunc(all, func(a, b placed) int { return cmp.Compare(a.from, b.from) })
 	for i := 1; i < len(all); i++ {
 		if a, b := &all[i-1], &all[i]; b.from < a.to {
 			return fmt.Errorf("column %s of row group %d lies in column %s of row group %d: both have byte %d",

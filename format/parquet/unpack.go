@@ -54,7 +54,12 @@ func (p *pageReader) unpack(src []byte, size int) ([]byte, error) {
 		}
 	case format.Zstd:
 		if out, err = p.room(src, size, mostOfZstd); err == nil {
-			out, err = unzstd(out[:0:size], src)
+			var got []byte
+			got, err = unzstd(out[:0:size], src)
+			if len(got) > 0 && &got[0] != &out[0] {
+				out = got
+			}
+			out = out[:len(got)] // with its slack
 		}
 	case format.Gzip:
 		if out, err = p.room(src, size, mostOfGzip); err == nil {
@@ -80,26 +85,26 @@ func (p *pageReader) room(src []byte, size, most int) ([]byte, error) {
 	if size > most*len(src)+slackOfCodec {
 		return nil, fmt.Errorf("%w: so few bytes cannot become so many", errDamaged)
 	}
-	p.plain = growTo(p.plain[:0], size)
-	return p.plain, nil
+	p.plain = growTo(p.plain[:0], size+slackOfCodec) // decoders of runs read beyond the end
+	return p.plain[:size], nil
 }
 
-// Decoders are used again; those that stay idle are garbage collected.
-var zstdDecoders, gzipReaders, brotliReaders sync.Pool
+// zstdDecoder serves all: as many pages at once as there are processors. It
+// decompresses into what there is room for, whatever the frame says.
+var zstdDecoder = sync.OnceValues(func() (*zstd.Decoder, error) {
+	return zstd.NewReader(nil, zstd.WithDecoderConcurrency(0), zstd.WithDecodeAllCapLimit(true))
+})
 
-// unzstd decompresses into what dst has room for, whatever the frame says.
 func unzstd(dst, src []byte) ([]byte, error) {
-	d, _ := zstdDecoders.Get().(*zstd.Decoder)
-	if d == nil {
-		var err error
-		if d, err = zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecodeAllCapLimit(true)); err != nil {
-			return nil, err
-		}
+	d, err := zstdDecoder()
+	if err != nil {
+		return nil, err
 	}
-	out, err := d.DecodeAll(src, dst)
-	zstdDecoders.Put(d)
-	return out, err
+	return d.DecodeAll(src, dst)
 }
+
+// Readers are used again; those that stay idle are garbage collected.
+var gzipReaders, brotliReaders sync.Pool
 
 // packed is a reader of a page's bytes with what makes them plain.
 type packed[R io.Reader] struct {

@@ -131,17 +131,21 @@ func TakeOvers(t *testing.T, p Place, rows, rate, owners int) {
 	w, stop := watch(j.FS, j.Root)
 	t.Cleanup(func() { _ = stop() })
 	var stopped []*testproc.Process
+	taken := func(epoch int) func() bool {
+		return func() bool { return j.records() > 0 && j.log().Epoch >= uint64(epoch) }
+	}
 	for i := range owners {
 		run := j.start(fmt.Sprintf("state-%d", i))
-		if !j.moment(run, rng) {
+		// A new record alone may be one that the owner before had sent off when it
+		// was stopped.
+		if !run.Until(t, "the take-over", taken(i+1)) || !j.moment(run, rng) {
 			t.Fatalf("owner %d ended early: raise rows: %v", i+1, run.End())
 		}
 		run.Signal(t, syscall.SIGSTOP)
 		stopped = append(stopped, run)
 	}
 	last := j.start("state-last")
-	epoch := func() bool { return j.records() > 0 && j.log().Epoch > uint64(owners) }
-	if !last.Until(t, "the last owner's take-over", epoch) {
+	if !last.Until(t, "the last owner's take-over", taken(owners+1)) {
 		t.Fatalf("the last owner: %v", last.End())
 	}
 	// One wakes up beside the owner, the others when it has finished.

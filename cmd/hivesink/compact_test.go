@@ -17,6 +17,7 @@ import (
 
 	"github.com/parquet-go/parquet-go"
 
+	"github.com/hivesink/hivesink/internal/testproc"
 	"github.com/hivesink/hivesink/layout"
 	"github.com/hivesink/hivesink/maintenance"
 )
@@ -465,11 +466,11 @@ func (l *lister) watch() (stop func() error) {
 // TestCompactKill kills compactions at random moments, of a foreign table and of
 // one with a log, while a reader lists it; each next one goes on.
 func TestCompactKill(t *testing.T) {
-	wanted := number(t, "HIVESINK_KILLS", 24)
+	wanted := testproc.Number(t, "HIVESINK_KILLS", 24)
 	if testing.Short() {
-		wanted = number(t, "HIVESINK_KILLS", 6)
+		wanted = testproc.Number(t, "HIVESINK_KILLS", 6)
 	}
-	seed := number(t, "HIVESINK_SEED", int(time.Now().UnixNano()%1_000_000_000))
+	seed := testproc.Number(t, "HIVESINK_SEED", int(time.Now().UnixNano()%1_000_000_000))
 	defer func() {
 		if t.Failed() {
 			t.Logf("again: HIVESINK_SEED=%d HIVESINK_KILLS=%d go test ./cmd/hivesink -run TestCompactKill", seed, wanted)

@@ -6,7 +6,6 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -45,19 +44,6 @@ const (
 	// of input and the last compactions.
 	killsAtEnd = 5
 )
-
-func number(t *testing.T, name string, otherwise int) int {
-	t.Helper()
-	text := os.Getenv(name)
-	if text == "" {
-		return otherwise
-	}
-	n, err := strconv.Atoi(text)
-	if err != nil {
-		t.Fatalf("%s: %v", name, err)
-	}
-	return n
-}
 
 // watcher is a reader of the table that never stops looking.
 type watcher struct {
@@ -191,8 +177,8 @@ func killAgain(t *testing.T, yaml string, rows, want int) {
 	if testing.Short() {
 		want = 4
 	}
-	want = number(t, "HIVESINK_KILLS", want)
-	seed := number(t, "HIVESINK_SEED", int(time.Now().UnixNano()%1_000_000_000))
+	want = testproc.Number(t, "HIVESINK_KILLS", want)
+	seed := testproc.Number(t, "HIVESINK_SEED", int(time.Now().UnixNano()%1_000_000_000))
 	t.Logf("seed %d", seed)
 	defer func() {
 		if t.Failed() {

@@ -6,7 +6,6 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -15,24 +14,10 @@ import (
 	"github.com/hivesink/hivesink/internal/testproc"
 )
 
-// number is a count that an environment variable may replace.
-func number(t testing.TB, name string, otherwise int) int {
-	t.Helper()
-	text := os.Getenv(name)
-	if text == "" {
-		return otherwise
-	}
-	n, err := strconv.Atoi(text)
-	if err != nil {
-		t.Fatalf("%s: %v", name, err)
-	}
-	return n
-}
-
 // dice are seeded, and the seed is said.
 func dice(t testing.TB) *rand.Rand {
 	t.Helper()
-	seed := number(t, "HIVESINK_SEED", int(time.Now().UnixNano()%1_000_000_000))
+	seed := testproc.Number(t, "HIVESINK_SEED", int(time.Now().UnixNano()%1_000_000_000))
 	t.Logf("HIVESINK_SEED=%d", seed)
 	return rand.New(rand.NewPCG(uint64(seed), 1))
 }
@@ -87,7 +72,7 @@ func (j *job) moment(p *testproc.Process, rng *rand.Rand) bool {
 // Kills kills a run again and again, with the state directory kept, lost and
 // replaced by an old copy in between (HIVESINK_KILLS times).
 func Kills(t *testing.T, p Place, rows, rate, kills int) {
-	kills = number(t, "HIVESINK_KILLS", kills)
+	kills = testproc.Number(t, "HIVESINK_KILLS", kills)
 	rng := dice(t)
 	j := newJob(t, p, rows, rate)
 	w, stop := watch(j.FS, j.Root)

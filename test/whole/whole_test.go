@@ -16,7 +16,6 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -136,21 +135,8 @@ func (w *world) again(why string) {
 	w.run = mainjob.Start(w.t, nil, "run", "-c", w.config, "--json")
 }
 
-func number(t *testing.T, name string, otherwise int) int {
-	t.Helper()
-	text := os.Getenv(name)
-	if text == "" {
-		return otherwise
-	}
-	n, err := strconv.Atoi(text)
-	if err != nil {
-		t.Fatalf("%s: %v", name, err)
-	}
-	return n
-}
-
 func TestTheWholeWay(t *testing.T) {
-	rows, kills := number(t, "HIVESINK_WHOLE_ROWS", 200_000), number(t, "HIVESINK_KILLS", 4)
+	rows, kills := testproc.Number(t, "HIVESINK_WHOLE_ROWS", 200_000), testproc.Number(t, "HIVESINK_KILLS", 4)
 	outage := 10 * time.Second
 	if text := os.Getenv("HIVESINK_OUTAGE"); text != "" {
 		var err error

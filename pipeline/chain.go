@@ -49,7 +49,8 @@ type chain struct {
 	deleted   []string // units whose inputs are gone, not yet noted
 	stats     *Stats
 	staged    atomic.Int64 // bytes of parts in flight
-	eased     chan struct{}
+	spooled   func() int64 // bytes in the spool; nil where there is none
+	eased     token
 	onPos     func(map[string]string)
 	turns     turns
 
@@ -168,15 +169,7 @@ func (c *chain) append(r *ledger.Record) error {
 // restage lets those at the gate know how much is staged.
 func (c *chain) restage() {
 	if was := c.staged.Swap(c.staging.bytes); c.staging.bytes < was {
-		c.ease()
-	}
-}
-
-// ease wakes one of those who wait at the gate.
-func (c *chain) ease() {
-	select {
-	case c.eased <- struct{}{}:
-	default:
+		c.eased.put()
 	}
 }
 

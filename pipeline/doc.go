@@ -18,8 +18,8 @@
 //     and no input is deleted before the record that its target is visible.
 //   - P3: no partition is announced before every file up to its cut is
 //     published and the log says so.
-//   - P4: a checkpoint never waits for compaction; ingestion waits for it only
-//     when staged bytes pass limits.staging.
+//   - P4: a checkpoint never waits for compaction; ingestion waits only when bytes
+//     of hidden files and of the spool pass limits.staging.
 //   - P5: after a storage or ledger error nothing more is appended, published
 //     or announced by this process: every call returns that error.
 //   - P6: a policy runs beside the chain, one batch at a time: however slow it

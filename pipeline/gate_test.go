@@ -6,12 +6,14 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/hivesink/hivesink/config"
 	"github.com/hivesink/hivesink/ledger"
 	"github.com/hivesink/hivesink/source"
 	"github.com/hivesink/hivesink/storage/localfs"
+	"github.com/hivesink/hivesink/storage/memobj"
 )
 
 // TestStagingLimit: with hardly any room for hidden files, four readers that wait
@@ -61,10 +63,78 @@ limits: {staging: 100KB}
 	}
 }
 
+// TestSpoolCounts: on a remote storage the files that are open fill the spool,
+// and count for limits.staging. There is no checkpoint but the one that a reader
+// asks for because it would wait (P4).
+func TestSpoolCounts(t *testing.T) {
+	dir, store := t.TempDir(), memobj.New()
+	yaml := strings.NewReplacer("{dir}", dir).Replace(`
+pipeline: gate
+state_dir: {dir}/state
+source:
+  datagen: {rows: 200000}
+  readers: 4
+table:
+  name: t
+  location: {dir}/t
+  columns: [id bigint, ts timestamp, name string]
+  partitioned_by: [{dt: date(ts)}]
+checkpoint: {interval: 1h}
+compaction: {policy: hold, max_delay: 1h}
+limits: {staging: 100KB, memory: 16MB}
+`)
+	cfg, err := config.Parse("gate.yaml", []byte(yaml), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := store.View(nil).Mkdir(filepath.ToSlash(dir)); err != nil {
+		t.Fatal(err)
+	}
+	p, err := Open(context.Background(), Options{Config: cfg, Version: "test", FS: store.View(nil)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p.c.spooled == nil {
+		t.Fatal("a store without a spool")
+	}
+	var most atomic.Int64
+	spooled := p.c.spooled
+	p.c.spooled = func() int64 {
+		n := spooled()
+		most.Store(max(most.Load(), n))
+		return n
+	}
+	o, err := SourceOptions(cfg, p.Schema())
+	if err != nil {
+		t.Fatal(err)
+	}
+	src, err := source.NewDatagen(DatagenOptions(cfg), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Run(context.Background(), src); err != nil {
+		t.Fatal(err)
+	}
+	waits := p.Stats.Waits.Load()
+	if err := p.Release(); err != nil {
+		t.Fatal(err)
+	}
+	if waits == 0 {
+		t.Errorf("nobody waited; the spool held up to %d bytes", most.Load())
+	}
+	ids, _ := visible(t, store.View(nil), filepath.ToSlash(filepath.Join(dir, "t")))
+	if len(ids) != 200000 || len(slices.Compact(ids)) != 200000 {
+		t.Fatalf("%d rows visible", len(ids))
+	}
+	if n := spooled(); n != 0 {
+		t.Errorf("%d bytes are left in the spool", n)
+	}
+}
+
 // TestGateEasesAll: four wait at the gate; one token for all is passed on, and
 // everyone comes through when the staged bytes have gone down once (P4).
 func TestGateEasesAll(t *testing.T) {
-	p := &Pipeline{c: &chain{stage: 100, staging: newStaging(&ledger.State{}), eased: make(chan struct{}, 1)},
+	p := &Pipeline{c: &chain{stage: 100, staging: newStaging(&ledger.State{}), eased: make(token, 1)},
 		failed: make(chan struct{}), stopped: make(chan struct{})}
 	p.c.staging.bytes = 101
 	p.c.restage()

@@ -264,25 +264,3 @@ func (p *Pipeline) over() error {
 		return p.Err()
 	}
 }
-
-// Gate blocks while limits.staging is exceeded (P4).
-func (p *Pipeline) Gate(ctx context.Context) error {
-	for waited := false; p.c.staged.Load() > p.c.stage; waited = true {
-		if !waited {
-			p.Stats.Waits.Add(1)
-		}
-		select {
-		case <-p.c.eased:
-			// One token for all who wait: pass it on. Kept, it would leave the
-			// others waiting for the next decrease, which may never come.
-			defer p.c.ease()
-		case <-p.failed:
-			return p.err
-		case <-p.stopped:
-			return p.ended()
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}
-	return p.over()
-}

@@ -236,7 +236,8 @@ func (p *Pipeline) openState(o Options) (kv.Store, error) {
 // assemble builds the stages around an open ledger.
 func (p *Pipeline) assemble(ctx context.Context, o Options, log *ledger.Ledger) error {
 	cfg := o.Config
-	stage, err := place.Staged(o.FS, cfg)
+	eased := make(token, 1)
+	stage, err := place.Staged(o.FS, cfg, eased.put)
 	if err != nil {
 		return err
 	}
@@ -268,8 +269,11 @@ func (p *Pipeline) assemble(ctx context.Context, o Options, log *ledger.Ledger) 
 			MaxDelay: time.Duration(cfg.Compaction.MaxDelay).Microseconds(), MaxCheckpoints: cfg.Compaction.MaxCheckpoints},
 		core: commit.New(copts), intake: newIntake(log.State(), watermarkOptions(cfg)), now: o.Now, random: o.Random,
 		stage: int64(cfg.Limits.Staging), flushes: encoders(o.Inline), events: o.Events,
-		submitted: make(map[string]int), stats: &p.Stats, eased: make(chan struct{}, 1), onPos: cfg.OnCheckpoint,
+		submitted: make(map[string]int), stats: &p.Stats, eased: eased, onPos: cfg.OnCheckpoint,
 		newPartitions: cfg.Limits.NewPartitionsPerCheckpoint,
+	}
+	if s, ok := stage.(interface{ Waiting() int64 }); ok {
+		p.c.spooled = s.Waiting
 	}
 	p.c.staging = newStaging(log.State())
 	p.c.restage()

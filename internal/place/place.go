@@ -110,11 +110,12 @@ func onHDFS(ctx context.Context, cfg *config.Config, notify Notify) (*Place, err
 const spoolShare = 16
 
 // Staged is the storage for files that are written piece by piece: on a remote
-// storage they wait in a spool until they are whole.
-func Staged(fs storage.FS, cfg *config.Config) (storage.FS, error) {
+// storage they wait in a spool until they are whole. eased is told when fewer
+// bytes wait there than before.
+func Staged(fs storage.FS, cfg *config.Config, eased func()) (storage.FS, error) {
 	p, remote := fs.(storage.Putter)
 	if !remote {
 		return fs, nil
 	}
-	return spool.New(p, spool.Options{Dir: filepath.Join(cfg.StateDir, "spool"), Memory: int64(cfg.Limits.Memory) / spoolShare})
+	return spool.New(p, spool.Options{Dir: filepath.Join(cfg.StateDir, "spool"), Memory: int64(cfg.Limits.Memory) / spoolShare, Eased: eased})
 }

@@ -33,6 +33,7 @@ type Options struct {
 	Dir    string // directory for spool files; made when missing
 	Memory int64  // bytes that all spools keep in memory
 	Small  int64  // bytes that one keeps in memory; default 1 MB
+	Eased  func() // told, if not nil, that fewer bytes wait than before
 }
 
 // FS is a storage whose files are written by way of a spool. Everything else
@@ -71,6 +72,12 @@ func (f *FS) Used() (memory, disk int64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.used, f.disk
+}
+
+// Waiting is how many bytes wait, in memory and on disk.
+func (f *FS) Waiting() int64 {
+	memory, disk := f.Used()
+	return memory + disk
 }
 
 // Create begins a file. Whether its name is free is found out when it is
@@ -223,6 +230,9 @@ func (w *file) release() {
 	}
 	w.fs.free(w.held, disk)
 	w.memory, w.held = nil, 0
+	if w.fs.o.Eased != nil {
+		w.fs.o.Eased()
+	}
 }
 
 // Close ends the file; one that was not synced is nowhere.

@@ -37,13 +37,10 @@ func (o *Options) rename(built []*Built) error {
 	into, outOf := newDirs(), newDirs()
 	for _, b := range built {
 		to := o.TargetPath(&b.Unit)
-		err := o.FS.Rename(b.Path, to)
-		if errors.Is(err, storage.ErrExist) {
-			return fault.Wrap(fault.Halt, "move the file away, or run fsck to see what it is",
-				fmt.Errorf("publish unit %s: a file is in the way: %w", b.Unit.ID, err))
-		}
-		if err != nil {
-			return storage.Classify(fmt.Errorf("publish unit %s as %s: %w", b.Unit.ID, to, err))
+		if err := o.FS.Rename(b.Path, to); err != nil {
+			if err = o.refused(b, err); err != nil {
+				return err
+			}
 		}
 		into.add(path.Dir(to))
 		outOf.add(path.Dir(b.Path))
@@ -58,6 +55,31 @@ func (o *Options) rename(built []*Built) error {
 	for _, b := range built {
 		if err := o.look(b); err != nil {
 			return err
+		}
+	}
+	return nil
+}
+
+// refused looks at the target of a rename that was refused: another rename of the
+// same unit, sent by a former owner and carried out late, may have been first.
+// Then it is published, by whomever (C3).
+func (o *Options) refused(b *Built, cause error) error {
+	taken := errors.Is(cause, storage.ErrExist)
+	cause = fmt.Errorf("publish unit %s as %s: %w", b.Unit.ID, o.TargetPath(&b.Unit), cause)
+	if !taken && !errors.Is(cause, storage.ErrNotExist) {
+		return storage.Classify(cause)
+	}
+	there, err := o.Done(&b.Unit, b.Footer.Leaves)
+	if err != nil {
+		return fmt.Errorf("%w; the rename said: %w", err, cause)
+	}
+	if there == nil {
+		return storage.Classify(cause)
+	}
+	b.Bytes, b.Footer, b.Mode = there.Bytes, there.Footer, there.Mode
+	if taken { // what was built again is of no use
+		if err := o.FS.Remove(b.Path); err != nil && !errors.Is(err, storage.ErrNotExist) {
+			return storage.Classify(fmt.Errorf("remove what was built again for unit %s: %w", b.Unit.ID, err))
 		}
 	}
 	return nil

@@ -97,7 +97,7 @@ func New(s *record.Schema, header []string, o Options) (*Decoder, error) {
 	return d, nil
 }
 
-// match finds the column of each field, whatever the ASCII case. C5.
+// match finds the column of each field, whatever the case. C5.
 func (d *Decoder) match(s *record.Schema, header []string) error {
 	if header == nil {
 		for i := range s.Columns {

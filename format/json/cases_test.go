@@ -153,6 +153,17 @@ func TestNullsAndUnknownKeys(t *testing.T) {
 	}
 }
 
+// J3: case is that of Unicode, as in the names of the table: a column declared
+// as ÄNDERUNG is änderung.
+func TestKeysInOtherCase(t *testing.T) {
+	s := schema(t, "ÄNDERUNG int", "o struct<Größe:int>", "ключ string")
+	got := decode(t, s, Options{}, []byte(`{"ÄNDERUNG":1,"o":{"GRÖßE":2},"КЛЮЧ":"x"}
+{"änderung":1,"ÄNDERUNG":2,"o":{"größe":3,"Größe":4},"ключ":"x","Ключ":"y"}
+{"ÄNDERUNG":1,"änderung":2}
+{"\u00c4nderung":7}`))
+	same(t, got, []string{`1 {"größe":2} "x"`, `1 {"größe":3} "x"`, `2 null null`, `7 null null`})
+}
+
 // TestRollback: a bad record in the middle of nested columns leaves the batch
 // as it was (textval T1).
 func TestRollback(t *testing.T) {

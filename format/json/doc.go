@@ -8,7 +8,7 @@
 //     64 levels deep.
 //   - J2: a missing key is null. A key no column matches is counted and passed
 //     over, but it must be JSON.
-//   - J3: a key spelled as the column wins over one that differs in ASCII case,
-//     and of two of equal rank the last one wins. So it is in structs.
+//   - J3: a key spelled as the column wins over one that differs in case, and of
+//     two of equal rank the last one wins. So it is in structs.
 //   - J4: the splitter looks at each byte once, however the stream is cut.
 package jsonrow

@@ -2,12 +2,14 @@ package textval
 
 import (
 	"hash/maphash"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/hivesink/hivesink/hivetype"
 )
 
 // Ranks of a name: a key that is spelled as the column is wins over one that
-// differs in ASCII case, wherever in the object they are.
+// differs in case, wherever in the object they are.
 const (
 	rankNone uint8 = iota
 	rankFolded
@@ -48,12 +50,14 @@ func newNames(fields []hivetype.Field) *names {
 	return n
 }
 
+// fold appends a key in lower case, by the rule that makes the table's names
+// lower case (hivetype H1): a column declared as ÄNDERUNG is änderung, and the
+// key ÄNDERUNG means it.
 func fold(dst, key []byte) []byte {
-	for _, c := range key {
-		if c >= 'A' && c <= 'Z' {
-			c |= 0x20
-		}
-		dst = append(dst, c)
+	for len(key) > 0 {
+		c, n := utf8.DecodeRune(key)
+		dst = utf8.AppendRune(dst, unicode.ToLower(c))
+		key = key[n:]
 	}
 	return dst
 }

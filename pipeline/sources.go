@@ -33,10 +33,11 @@ func SourceOptions(cfg *config.Config, schema *record.Schema) (source.Options, e
 		o.CSVQuote = s.CSV.Quote[0]
 	}
 	// A time that cannot be parsed for partitioning goes to the default
-	// partition when the column is nullable.
+	// partition when the column is nullable, whatever the transform.
 	for _, t := range cfg.Table.PartitionedBy {
 		for _, c := range cfg.Table.Columns {
-			if t.Temporal() && c.Name == t.Column && c.Type.Kind == hivetype.Timestamp && !c.NotNull {
+			isTime := c.Type.Kind == hivetype.Timestamp || c.Type.Kind == hivetype.Date
+			if c.Name == t.Column && isTime && !c.NotNull {
 				o.NullOnBadTime[c.Name] = true
 			}
 		}

@@ -59,8 +59,8 @@ type Options struct {
 	CSVNull      string         // an unquoted field of this text is null
 	Timestamps   string         // rfc3339 (default), or a number of s, ms, us or ns since 1970
 	Zone         *time.Location // of timestamps without offset; nil: UTC
-	// NullOnBadTime names the timestamp columns whose unreadable values become
-	// null instead of making the record bad.
+	// NullOnBadTime names the date and timestamp columns whose unreadable values
+	// become null instead of making the record bad.
 	NullOnBadTime map[string]bool
 	MaxRecord     int64  // a record of more bytes is bad; 0: DefaultMaxRecord
 	BatchRows     int    // most records of a batch; 0: DefaultBatchRows

@@ -23,7 +23,7 @@ var fieldDocs = map[string]string{
 	"Source.Files":                      "Read files.",
 	"Source.Stdin":                      "Read standard input.",
 	"Source.Datagen":                    "Make up records, for trials and benchmarks.",
-	"Source.Format":                     "Format of the records. `raw` puts a message's value into the one column that is not metadata; it needs the kafka source. `parquet` needs the files source; datagen ignores it.",
+	"Source.Format":                     "Format of the records. `raw` puts a message's value into the one column that is not metadata; it and `avro` need the kafka source. (`parquet` is not in this build.) datagen ignores it.",
 	"Source.CSV":                        "Details of the csv format.",
 	"Source.Timestamps":                 "How timestamps are written: RFC 3339 text, or a number of seconds, milli-, micro- or nanoseconds since 1970-01-01 UTC.",
 	"Source.MaxRecord":                  "A longer record is a bad record. At most `limits.memory`.",

@@ -72,8 +72,8 @@ type Source struct {
 	// Make up records, for trials and benchmarks.
 	Datagen *Datagen `yaml:"datagen"`
 	// Format of the records. `raw` puts a message's value into the one column
-	// that is not metadata; it needs the kafka source. `parquet` needs the files
-	// source; datagen ignores it.
+	// that is not metadata; it and `avro` need the kafka source. (`parquet` is
+	// not in this build.) datagen ignores it.
 	Format string `yaml:"format" default:"json" enum:"json|csv|avro|raw|parquet"`
 	// Details of the csv format.
 	CSV CSV `yaml:"csv"`
@@ -81,7 +81,7 @@ type Source struct {
 	// milli-, micro- or nanoseconds since 1970-01-01 UTC.
 	Timestamps string `yaml:"timestamps" default:"rfc3339" enum:"rfc3339|s|ms|us|ns"`
 	// A longer record is a bad record. At most `limits.memory`.
-	MaxRecord Bytes `yaml:"max_record" default:"1MB" min:">0"`
+	MaxRecord Bytes `yaml:"max_record" default:"1MB" min:">0" max:"1GB"`
 	// Readers that work at the same time.
 	Readers int `yaml:"readers" default:"1" min:"1" max:"1024"`
 	// The time of a record, for the watermark.

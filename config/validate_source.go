@@ -39,8 +39,13 @@ func (v *validator) source() {
 	if s.Datagen != nil {
 		v.datagen(s.Datagen)
 	}
-	if s.Format == FormatParquet && s.Files == nil && s.Datagen == nil && len(kinds) == 1 {
-		v.add("source.format", "use json, csv or avro, or source.files", "parquet cannot be read from %s: a Parquet file is read from its end", kinds[0])
+	if s.Datagen == nil && len(kinds) == 1 { // datagen ignores it
+		switch {
+		case s.Format == FormatParquet:
+			v.add("source.format", "use json or csv", "reading parquet is not in this build")
+		case s.Format == FormatAvro && s.Kafka == nil:
+			v.add("source.format", "use json or csv", "avro from %s is not in this build: its schemas come from a registry, which needs source.kafka", kinds[0])
+		}
 	}
 	if s.Format == FormatCSV {
 		v.csv(&s.CSV)
@@ -94,7 +99,7 @@ func (v *validator) datagen(d *Datagen) {
 
 func (v *validator) csv(c *CSV) {
 	one := func(at, text string) {
-		if len(text) != 1 || text[0] >= 0x80 || text == "\n" || text == "\r" {
+		if len(text) != 1 || text[0] == 0 || text[0] >= 0x80 || text == "\n" || text == "\r" {
 			hint := ""
 			if text == `\t` {
 				hint = `write "\t" in double quotes`
@@ -103,7 +108,7 @@ func (v *validator) csv(c *CSV) {
 		}
 	}
 	one("source.csv.delimiter", c.Delimiter)
-	if c.Quote != "" {
+	if c.Quote != "" && c.Quote != "\x00" { // as other tools write it, it means none
 		one("source.csv.quote", c.Quote)
 	}
 	if c.Quote != "" && c.Quote == c.Delimiter {

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/hivesink/hivesink/internal/fault"
 )
@@ -67,18 +68,27 @@ func expand(ctx context.Context, workingDir string, patterns []string) ([]found,
 
 // matches says whether a pattern names the absolute path, whatever is on disk.
 func matches(workingDir, pattern, file string) bool {
+	dir := "/"
 	if !strings.HasPrefix(pattern, "/") {
 		abs, err := filepath.Abs(workingDir)
 		if err != nil {
 			return false
 		}
-		rel, ok := strings.CutPrefix(file, strings.TrimSuffix(abs, "/")+"/")
-		if !ok {
-			return false
-		}
-		file = rel
+		dir = abs
 	}
-	return matchSegments(segmentsOf(pattern), segmentsOf(file))
+	var segments []string
+	for _, s := range segmentsOf(pattern) {
+		switch n := len(segments); {
+		case s != "..":
+			segments = append(segments, s)
+		case n == 0:
+			dir = filepath.Dir(dir)
+		default: // as walk goes there: by name, whatever links there are
+			segments = segments[:n-1]
+		}
+	}
+	rel, ok := strings.CutPrefix(file, strings.TrimSuffix(dir, "/")+"/")
+	return ok && matchSegments(segments, strings.Split(rel, "/"))
 }
 
 func matchSegments(pattern, names []string) bool {
@@ -191,6 +201,8 @@ func (g *glob) descend(ctx context.Context, at, name string, rest []string, lite
 		return nil
 	case !info.Mode().IsRegular():
 		return fault.New(fault.Halt, "read it with source.stdin, or narrow the pattern", "source.files.paths: %q names %s, which is not a regular file (%s)", g.pattern, name, info.Mode().Type())
+	case !utf8.ValidString(at): // now, and not when the first checkpoint cannot write it down
+		return fault.New(fault.Halt, "rename it, or narrow the pattern", "source.files.paths: %q names %q, which is not UTF-8: the table log cannot hold its name", g.pattern, at)
 	}
 	g.files = append(g.files, found{path: at, name: name, size: info.Size()})
 	return nil

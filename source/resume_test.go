@@ -283,6 +283,9 @@ func TestVanishedFile(t *testing.T) {
 	}
 	_, err := src.Splits(t.Context(), gone(position{Offset: 3, Size: 6}))
 	mustHalt(t, err, "in/a.json", "gone")
+	up := fileSource(t, Options{Schema: schemaOf(t, "id bigint")}, filepath.Join(dir, "work"), "../in/*.json")
+	_, err = up.Splits(t.Context(), gone(position{Offset: 3, Size: 6}))
+	mustHalt(t, err, "in/a.json", "gone")
 	if _, err := src.Splits(t.Context(), gone(position{Offset: 3, Size: 3, End: true})); err != nil {
 		t.Errorf("a file that was read to its end may go: %v", err)
 	}

@@ -1,6 +1,7 @@
 package pipeline
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -22,12 +23,14 @@ func (p *Pipeline) RunLive(ctx context.Context, src source.Live) error {
 	if err != nil {
 		return err
 	}
-	splits, err := src.Splits(ctx, known)
+	alive, stop := p.whileAlive(ctx)
+	defer stop()
+	splits, err := src.Splits(alive, known)
 	if err != nil {
 		if ctx.Err() != nil {
 			return p.Stop(done)
 		}
-		return err
+		return cmp.Or(p.Err(), err)
 	}
 	err = p.call(done, func(_ context.Context, c *chain) error {
 		c.onPos = src.Durable
@@ -37,7 +40,7 @@ func (p *Pipeline) RunLive(ctx context.Context, src source.Live) error {
 		return err
 	}
 	l := &live{p: p, src: src}
-	finished, err := l.run(ctx, splits)
+	finished, err := l.run(alive, splits)
 	switch {
 	case finished:
 		return p.Finish(done, p.cfg.Source == nil || p.cfg.Source.AtEnd == config.AtEndComplete)

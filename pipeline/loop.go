@@ -81,13 +81,36 @@ func (p *Pipeline) wakeIn(next int64) time.Duration {
 	return min(time.Minute, max(time.Millisecond, time.Duration(next-p.c.now())*time.Microsecond))
 }
 
-// fail records the error that ends the pipeline (P5).
+// fail records the error that ends the pipeline, and ends what runs beside the
+// chain (P5).
 func (p *Pipeline) fail(err error) {
 	p.err = err
 	close(p.failed)
+	p.budget.Close(err) // no memory will be given back
+	p.cancel()
 }
 
-// call runs f in the chain's goroutine.
+// whileAlive is ctx that ends when the pipeline fails, too: a reader that waits
+// for records would not notice. stop gives it back.
+func (p *Pipeline) whileAlive(ctx context.Context) (alive context.Context, stop func()) {
+	alive, cancel := context.WithCancel(ctx)
+	ended := make(chan struct{})
+	go func() { // joined by stop
+		defer close(ended)
+		select {
+		case <-p.failed:
+			cancel()
+		case <-alive.Done():
+		}
+	}()
+	return alive, func() {
+		cancel()
+		<-ended
+	}
+}
+
+// call runs f in the chain's goroutine. When ctx ends f is not begun, or not
+// waited for.
 func (p *Pipeline) call(ctx context.Context, f func(context.Context, *chain) error) error {
 	if p.inline {
 		return p.c.judge(f(ctx, p.c))
@@ -107,6 +130,8 @@ func (p *Pipeline) call(ctx context.Context, f func(context.Context, *chain) err
 		return err
 	case <-p.stopped:
 		return p.ended()
+	case <-ctx.Done(): // it goes on without us
+		return ctx.Err()
 	}
 }
 
@@ -182,11 +207,18 @@ func (p *Pipeline) Drain(ctx context.Context) error {
 }
 
 // Release closes the pipeline without finishing anything: what kill -9 does,
-// in order. Work under way is redone by the next Open.
+// in order. Work under way is redone by the next Open. A second Release waits for
+// the first and returns its error.
 func (p *Pipeline) Release() error {
+	p.end.Do(func() { p.released = p.giveUp() })
+	return p.released
+}
+
+func (p *Pipeline) giveUp() error {
 	if p.cancel != nil {
 		p.cancel()
 		<-p.stopped
+		p.budget.Close(ErrClosed)
 		p.c.pool.close()
 	} else if p.inline {
 		close(p.stopped)
@@ -196,12 +228,15 @@ func (p *Pipeline) Release() error {
 
 // State is a copy of what the log says.
 func (p *Pipeline) State(ctx context.Context) (*ledger.State, error) {
-	var out *ledger.State
+	out := make(chan *ledger.State, 1) // nobody may be waiting any more
 	err := p.call(ctx, func(_ context.Context, c *chain) error {
-		out = c.log.State().Clone()
+		out <- c.log.State().Clone()
 		return nil
 	})
-	return out, err
+	if err != nil {
+		return nil, err
+	}
+	return <-out, nil
 }
 
 // tick lets the rolling policy's clocks close parts.

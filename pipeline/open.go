@@ -70,6 +70,8 @@ type Pipeline struct {
 	failed   chan struct{} // closed with err set
 	err      error
 	inline   bool
+	end      sync.Once
+	released error     // of end
 	first    sync.Once // the first record of this process
 	Stats    Stats
 }

@@ -1,6 +1,7 @@
 package pipeline
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -23,19 +24,21 @@ func (p *Pipeline) Run(ctx context.Context, src source.Source) error {
 	if err != nil {
 		return err
 	}
-	splits, err := src.Splits(ctx, known)
+	alive, stop := p.whileAlive(ctx)
+	defer stop()
+	splits, err := src.Splits(alive, known)
 	if err != nil {
 		if ctx.Err() != nil {
 			return p.Stop(done)
 		}
-		return err
+		return cmp.Or(p.Err(), err)
 	}
 	for _, s := range splits { // a split not yet opened holds the watermark
 		if _, err := p.Own(done, s.ID); err != nil {
 			return err
 		}
 	}
-	if err := p.read(ctx, src, splits); err != nil {
+	if err := p.read(alive, src, splits); err != nil {
 		if ctx.Err() == nil || !errors.Is(err, context.Canceled) {
 			return p.keep(done, err)
 		}

@@ -14,6 +14,7 @@ type Budget struct {
 	maxOpen  int
 	open     int
 	peakOpen int
+	over     error // not nil: nobody gives memory back any more
 }
 
 // NewBudget allows memory bytes of buffered rows and openFiles part files that
@@ -33,20 +34,32 @@ func (b *Budget) charge(n int64) {
 	b.mu.Unlock()
 }
 
-func (b *Budget) over() bool {
+func (b *Budget) exceeded() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.used > b.limit
 }
 
-// wait blocks while the budget is exceeded, until somebody gives memory back
-// or ctx ends.
+// Close ends every wait for memory, now and later, with err: a process that
+// closes no parts any more gives none back.
+func (b *Budget) Close(err error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.over == nil {
+		b.over = err
+		close(b.released)
+		b.released = make(chan struct{})
+	}
+}
+
+// wait blocks while the budget is exceeded, until somebody gives memory back,
+// the budget is closed or ctx ends.
 func (b *Budget) wait(ctx context.Context) error {
 	for {
 		b.mu.Lock()
-		if b.used <= b.limit {
-			b.mu.Unlock()
-			return nil
+		if b.used <= b.limit || b.over != nil {
+			defer b.mu.Unlock()
+			return b.over
 		}
 		released := b.released
 		b.mu.Unlock()

@@ -15,8 +15,9 @@
 // Invariants:
 //
 //   - W1: Write takes all of a batch or, on an error it returns before
-//     touching a bucket (bad records over the limit), nothing. An I/O error
-//     poisons the lane: nothing of it is ever cut again.
+//     touching a bucket (bad records over the limit, the end of a wait for
+//     memory), nothing. An I/O error poisons the lane: nothing of it is ever cut
+//     again.
 //   - W2: a cut falls between two batches. The parts of a cut hold exactly the
 //     accepted records up to the positions of the cut that no earlier cut's
 //     parts hold.

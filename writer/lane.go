@@ -104,6 +104,13 @@ func (l *Lane) Source(name string) (ledger.Source, bool) {
 	return s.Source, true
 }
 
+// Err is the error that poisoned the lane, nil while it works (W1).
+func (l *Lane) Err() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.broken
+}
+
 // Outcome says what became of a batch's records.
 type Outcome struct {
 	Accepted, Bad, Dead, Dropped, Late int64
@@ -113,13 +120,17 @@ type Outcome struct {
 }
 
 // Write takes a batch of an adopted source partition (W1). It blocks while the
-// memory budget is exceeded.
+// memory budget is exceeded: before it takes anything, since a wait may end with
+// ctx, and a caller who is told of an error will bring the batch again.
 func (l *Lane) Write(ctx context.Context, name string, b *record.Batch) (Outcome, error) {
+	if err := l.waitForRoom(ctx); err != nil {
+		return Outcome{}, err
+	}
 	out, err := l.write(name, b)
 	if err != nil {
 		return out, err
 	}
-	return out, l.makeRoom(ctx)
+	return out, l.makeRoom()
 }
 
 func (l *Lane) write(name string, b *record.Batch) (Outcome, error) {
@@ -390,19 +401,23 @@ func (l *Lane) rollAll(list []*bucket) error {
 	return nil
 }
 
-// makeRoom keeps the memory budget (W5): first by closing this lane's largest
-// parts, then by waiting for a cut's parts to be written.
-func (l *Lane) makeRoom(ctx context.Context) error {
-	for l.o.Budget.over() {
-		rolled, err := l.rollLargest()
-		if err != nil {
+// makeRoom keeps the memory budget (W5) by closing this lane's largest parts.
+func (l *Lane) makeRoom() error {
+	for l.o.Budget.exceeded() {
+		if rolled, err := l.rollLargest(); err != nil || !rolled {
 			return err
-		}
-		if !rolled {
-			return l.o.Budget.wait(ctx)
 		}
 	}
 	return nil
+}
+
+// waitForRoom keeps the memory budget (W5) when this lane's own parts are not
+// enough: it waits for the parts of a cut to be written, or other lanes'.
+func (l *Lane) waitForRoom(ctx context.Context) error {
+	if err := l.makeRoom(); err != nil {
+		return err
+	}
+	return l.o.Budget.wait(ctx)
 }
 
 func (l *Lane) rollLargest() (bool, error) {

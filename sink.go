@@ -5,11 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
+	"unicode/utf8"
 
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/hivesink/hivesink/config"
+	"github.com/hivesink/hivesink/internal/fault"
 	"github.com/hivesink/hivesink/ledger"
 	"github.com/hivesink/hivesink/pipeline"
 	"github.com/hivesink/hivesink/record"
@@ -71,11 +74,13 @@ func (s *Sink) Schema() *arrow.Schema { return s.schema.Arrow }
 func (s *Sink) Writer(name string) (*Writer, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if name == "" {
-		return nil, classed(errors.New("a writer needs a name: that of its source partition"))
-	}
-	if s.open[name] != nil {
-		return nil, classed(fmt.Errorf("writer %q is open already", name))
+	switch {
+	case name == "":
+		return nil, refused(errors.New("a writer needs a name: that of its source partition"))
+	case !utf8.ValidString(name):
+		return nil, refused(fmt.Errorf("writer %q: its name is not UTF-8 text", name)) // the table log is
+	case s.open[name] != nil:
+		return nil, refused(fmt.Errorf("writer %q is open already", name))
 	}
 	from, err := s.p.Own(context.Background(), name)
 	if err != nil {
@@ -93,7 +98,9 @@ func (s *Sink) Writer(name string) (*Writer, error) {
 
 // Checkpoint makes all rows written so far durable: when it returns nil they
 // will be published exactly once, whatever happens. It cuts each Writer between
-// two writes. Checkpoints also happen every checkpoint.interval.
+// two writes. When ctx ends meanwhile the rows may be durable or not, as a later
+// Checkpoint, cfg.OnCheckpoint or Writer.Position tells. Checkpoints also happen
+// every checkpoint.interval.
 func (s *Sink) Checkpoint(ctx context.Context) error { return classed(s.p.Checkpoint(ctx)) }
 
 // Finish is the end of the input: a last checkpoint, everything is published,
@@ -102,7 +109,8 @@ func (s *Sink) Finish(ctx context.Context) error { return classed(s.p.Finish(ctx
 
 // Close makes a last checkpoint, publishes everything held, announces what its
 // trigger allows, and gives the table up. A poisoned sink is only given up; its
-// error is returned.
+// error is returned. So is one whose ctx ends: what is not published then is when
+// the table is opened again. A second Close does nothing and returns ErrClosed.
 func (s *Sink) Close(ctx context.Context) error {
 	err := s.p.Err()
 	if err == nil {
@@ -123,6 +131,8 @@ type Writer struct {
 	name  string
 	lane  *writer.Lane
 	start ledger.Source
+
+	closed atomic.Bool // nobody cuts the lane any more
 }
 
 // Position is the durable position of this source partition when the Writer
@@ -133,18 +143,30 @@ func (w *Writer) Position() string { return w.start.Position }
 // the source partition stands after it; an empty batch with a new position is
 // legal. Write blocks for back-pressure. The batch may be released when Write
 // returns; it must not be changed while Write runs. Columns are matched by
-// name; a missing nullable column is null. An error that is not the batch's
-// fault poisons the sink.
+// name; a missing nullable column is null. An error that is the batch's fault is
+// ErrRefused; one that is not, nor ctx's, poisons the sink.
 func (w *Writer) Write(ctx context.Context, batch arrow.RecordBatch, position string) error {
 	if err := w.s.p.Gate(ctx); err != nil {
 		return classed(err)
 	}
+	switch {
+	case w.closed.Load():
+		return fmt.Errorf("writer %q: %w", w.name, ErrWriterClosed)
+	case batch == nil:
+		return refused(fmt.Errorf("writer %q: there is no batch; to move the position only, bring one without rows", w.name))
+	case !utf8.ValidString(position): // the table log is
+		return refused(fmt.Errorf("writer %q: position %q is not UTF-8 text", w.name, position))
+	}
 	rec, err := record.Conform(w.s.schema, batch)
 	if err != nil {
-		return classed(fmt.Errorf("writer %q: %w", w.name, err))
+		return refused(fmt.Errorf("writer %q: %w", w.name, err))
 	}
 	defer rec.Release()
-	return classed(w.s.p.WriteBatch(ctx, w.lane, w.name, rec, position))
+	err = w.s.p.WriteBatch(ctx, w.lane, w.name, rec, position)
+	if err != nil && w.lane.Err() == nil && w.s.p.Err() == nil && fault.ClassOf(err) != fault.Fenced {
+		return refused(err)
+	}
+	return classed(err)
 }
 
 // Advance says that no row earlier than t is to come, for a source partition
@@ -156,14 +178,21 @@ func (w *Writer) Advance(t time.Time) { w.lane.Advance(w.name, t.UnixMicro()) }
 // next Write.
 func (w *Writer) Idle() error { return classed(w.s.p.CaughtUp(w.name)) }
 
-// Close closes the Writer; its rows take part in the next checkpoint. The name
-// may be opened again after that checkpoint.
+// Close makes a checkpoint of all that was written, by other Writers as well, and
+// closes the Writer; its name may be opened again then. After an error the Writer
+// is as before. A second Close does nothing.
 func (w *Writer) Close(ctx context.Context) error {
+	if w.closed.Load() {
+		return nil
+	}
 	if err := w.s.p.Checkpoint(ctx); err != nil {
 		return classed(err)
 	}
 	w.s.mu.Lock()
 	defer w.s.mu.Unlock()
+	if w.closed.Swap(true) {
+		return nil
+	}
 	delete(w.s.open, w.name)
 	return classed(w.s.p.CloseLane(w.lane))
 }

@@ -337,7 +337,17 @@ func (m *merger) writePage(c *chunk, r *columnReader, p *rawPage, facts *chunkFa
 	if err := m.decode(r, p); err != nil {
 		return err
 	}
-	if err := m.prepare(c, kind, r.levels, r.size()); err != nil {
+	if kind == pendingNumbers && m.pending == pendingValues && m.goesOn(r) {
+		// A row has values of one kind: these are looked up, too.
+		kind, r.pages.left = pendingValues, r.pages.left+int64(r.levels)
+		if err := m.decode(r, &m.dicts[k].page); err != nil {
+			return err
+		}
+		if err := m.decode(r, p); err != nil {
+			return err
+		}
+	}
+	if err := m.prepareFor(c, r, kind); err != nil {
 		return err
 	}
 	if kind == pendingValues {
@@ -359,46 +369,6 @@ func (c *columnReader) size() int {
 		return len(data)
 	}
 	return len(data) / max(v.known, 1) * len(v.indexes)
-}
-
-// prepare makes room for so many rows: pages do not grow beyond their limits
-// and have one kind of values.
-func (m *merger) prepare(c *chunk, kind pendingKind, levels, size int) error {
-	n := len(m.pend.defs)
-	held := m.pend.valueBytes() + len(m.plain.body)
-	if n > 0 && (kind != m.pending || n+levels > pageRows || kind != pendingNumbers && held+size > pageBytes) {
-		if err := m.flush(c); err != nil {
-			return err
-		}
-	}
-	m.pending = kind
-	return nil
-}
-
-func (l *leaf) valueBytes() int {
-	return 4*len(l.i32) + 8*len(l.i64) + 4*len(l.f32) + 8*len(l.f64) + len(l.bytes) + 4*len(l.ends)
-}
-
-// flush writes the pending rows as pages.
-func (m *merger) flush(c *chunk) error {
-	if len(m.pend.defs) == 0 {
-		return nil
-	}
-	if m.pending == pendingPlain {
-		return m.flushPlain(c)
-	}
-	dict := m.pending == pendingNumbers
-	if dict {
-		m.w.dict.ids, m.ids = m.ids, m.w.dict.ids
-	}
-	err := m.w.writeLeaf(c, &m.pend, dict)
-	if dict {
-		m.w.dict.ids, m.ids = m.ids, m.w.dict.ids
-	}
-	c.keepBounds()
-	m.pend.reset(m.pend.leafType)
-	m.ids = m.ids[:0]
-	return err
 }
 
 // keepBounds makes the chunk's bounds independent of memory that is used again.

@@ -4,10 +4,12 @@ import (
 	"bytes"
 	"encoding/binary"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 
 	"github.com/parquet-go/parquet-go"
+	"github.com/parquet-go/parquet-go/encoding/thrift"
 	"github.com/parquet-go/parquet-go/format"
 )
 
@@ -61,14 +63,21 @@ func newFileType(schema []byte) (t *fileType, err error) {
 		}
 	}()
 	end := footer{version: 1, schema: schema}
-	foot := end.encode()
-	b := append(bytes.Clone(magic), foot...)
-	b = append(binary.LittleEndian.AppendUint32(b, uint32(len(foot))), magic...)
-	f, err := parquet.OpenFile(bytes.NewReader(b), int64(len(b)), parquet.SkipPageIndex(true), parquet.SkipBloomFilters(true))
+	f, err := openEmpty(end.encode())
 	if err != nil {
 		return nil, err
 	}
-	t = &fileType{root: f.Root(), elements: f.Metadata().Schema}
+	t = &fileType{elements: f.Metadata().Schema}
+	if plain, is := withoutNullType(t.elements); is {
+		foot, err := thrift.Marshal(new(thrift.CompactProtocol), &format.FileMetaData{Version: 1, Schema: plain})
+		if err == nil {
+			f, err = openEmpty(foot)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	t.root = f.Root()
 	var add func(c *parquet.Column)
 	add = func(c *parquet.Column) {
 		if c.Leaf() {
@@ -90,4 +99,24 @@ func newFileType(schema []byte) (t *fileType, err error) {
 		return nil, fmt.Errorf("its schema has %d columns, %d of them with a type", len(t.leaves), typed)
 	}
 	return t, nil
+}
+
+// openEmpty has the library open a file that has this footer and nothing else.
+func openEmpty(foot []byte) (*parquet.File, error) {
+	b := append(bytes.Clone(magic), foot...)
+	b = append(binary.LittleEndian.AppendUint32(b, uint32(len(foot))), magic...)
+	return parquet.OpenFile(bytes.NewReader(b), int64(len(b)), parquet.SkipPageIndex(true), parquet.SkipBloomFilters(true))
+}
+
+// withoutNullType is the schema with the physical types alone where a column is
+// annotated as always null: the library's type for such a column does not know
+// what it is made of, and its pages, levels without values, have to be read.
+func withoutNullType(elements []format.SchemaElement) (plain []format.SchemaElement, is bool) {
+	plain = slices.Clone(elements)
+	for i := range plain {
+		if _, null := plain[i].LogicalType.Value.(*format.NullType); null && plain[i].Type.Valid {
+			plain[i].LogicalType, is = format.LogicalType{}, true
+		}
+	}
+	return plain, is
 }

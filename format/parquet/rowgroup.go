@@ -36,7 +36,7 @@ type columnChunk struct {
 // pages is where the chunk lies.
 func (c *columnChunk) pages() extent {
 	from := c.dataPage
-	if d := c.dictionary; d > 0 && d < from {
+	if d := c.dictionary; d > 0 && (d < from || from == 0) { // no data page: a chunk without rows
 		from = d
 	}
 	return extent{from, from + c.compressed}

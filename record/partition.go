@@ -31,7 +31,7 @@ type Partition struct {
 // RouteError is a row that has no partition.
 type RouteError struct {
 	Row    int    // of the batch
-	Class  string // ClassPartition
+	Class  string // ClassPartition, or ClassType for text that is not UTF-8
 	Reason string // names the column
 }
 
@@ -43,7 +43,8 @@ type RouteError struct {
 //     name it (null, the empty text, the default partition's own name), and no
 //     two directories share one.
 //   - P2: a row whose values are known costs no allocation.
-//   - P3: a row has a number, or a RouteError: never a cut or altered name.
+//   - P3: a row has a number, or a RouteError: never a cut or altered name. The
+//     table log and catalogues hold names as UTF-8, so what is not has none.
 type Partitioner struct {
 	spec    []layout.Transform
 	names   []string
@@ -62,8 +63,8 @@ type column interface {
 	// assign sets out[i] to the number of row i, or -1.
 	assign(arr arrow.Array, out []int32)
 	value(id int32) string
-	// tooLong says why row i got -1.
-	tooLong(arr arrow.Array, i int) string
+	// refused says why row i got -1.
+	refused(arr arrow.Array, i int) (class, reason string)
 	reset()
 }
 
@@ -172,7 +173,7 @@ func (p *Partitioner) Assign(rec arrow.RecordBatch, out []int32) (bad []RouteErr
 		bad = appendBad(bad, c, arr, p.ids[k])
 	}
 	if len(bad) > 0 {
-		// P3: one error a row, however many of its values are too long.
+		// P3: one error a row, however many of its values are refused.
 		slices.SortStableFunc(bad, func(a, b RouteError) int { return cmp.Compare(a.Row, b.Row) })
 		bad = slices.CompactFunc(bad, func(a, b RouteError) bool { return a.Row == b.Row })
 		for _, e := range bad {
@@ -190,7 +191,8 @@ func (p *Partitioner) Assign(rec arrow.RecordBatch, out []int32) (bad []RouteErr
 func appendBad(bad []RouteError, c column, arr arrow.Array, ids []int32) []RouteError {
 	for i, id := range ids {
 		if id < 0 {
-			bad = append(bad, RouteError{Row: i, Class: ClassPartition, Reason: c.tooLong(arr, i)})
+			class, reason := c.refused(arr, i)
+			bad = append(bad, RouteError{Row: i, Class: class, Reason: reason})
 		}
 	}
 	return bad

@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
@@ -36,7 +37,7 @@ func (v *values) id(text []byte) int32 {
 		return id
 	}
 	s := string(text)
-	if v.componentBytes(s) > layout.MaxComponent {
+	if v.componentBytes(s) > layout.MaxComponent || !utf8.ValidString(s) {
 		return -1 // P3; not remembered: such values may be many
 	}
 	if shown := layout.ValueOrDefault(s); shown != s {
@@ -56,8 +57,11 @@ func (v *values) componentBytes(text string) int {
 	return len(layout.Escape(v.name)) + 1 + len(layout.Escape(text))
 }
 
-func (v *values) tooLongText(text string) string {
-	return fmt.Sprintf("partition column %s: the directory name has %d bytes after escaping, at most %d are possible",
+func (v *values) refusedText(text string) (class, reason string) {
+	if !utf8.ValidString(text) {
+		return ClassType, fmt.Sprintf("partition column %s: %.64q is not UTF-8 text", v.name, text)
+	}
+	return ClassPartition, fmt.Sprintf("partition column %s: the directory name has %d bytes after escaping, at most %d are possible",
 		v.name, v.componentBytes(text), layout.MaxComponent)
 }
 
@@ -182,10 +186,10 @@ func (c *keyColumn) lookup(key int64) int32 {
 	return id
 }
 
-func (c *keyColumn) tooLong(arr arrow.Array, i int) string {
+func (c *keyColumn) refused(arr arrow.Array, i int) (class, reason string) {
 	keys := make([]int64, arr.Len())
 	c.fill(arr, keys)
-	return c.tooLongText(string(c.text(nil, keys[i])))
+	return c.refusedText(string(c.text(nil, keys[i])))
 }
 
 // textColumn is a column of text, cut to points code points when that is not
@@ -233,8 +237,8 @@ func (c *textColumn) assign(arr arrow.Array, out []int32) {
 	}
 }
 
-func (c *textColumn) tooLong(arr arrow.Array, i int) string {
-	return c.tooLongText(c.text(arr.(*array.String), i))
+func (c *textColumn) refused(arr arrow.Array, i int) (class, reason string) {
+	return c.refusedText(c.text(arr.(*array.String), i))
 }
 
 // decimalColumn is a column of decimals, written as Hive normalises them.
@@ -268,8 +272,8 @@ func (c *decimalColumn) assign(arr arrow.Array, out []int32) {
 	}
 }
 
-func (c *decimalColumn) tooLong(arr arrow.Array, i int) string {
-	return c.tooLongText(string(appendDecimal(nil, arr.(*array.Decimal128).Value(i), c.scale)))
+func (c *decimalColumn) refused(arr arrow.Array, i int) (class, reason string) {
+	return c.refusedText(string(appendDecimal(nil, arr.(*array.Decimal128).Value(i), c.scale)))
 }
 
 // appendDecimal writes a decimal as HiveDecimal does: no zeros at the end of

@@ -96,9 +96,9 @@ func (c *timeColumn) number(t int64) int32 {
 	return id
 }
 
-func (c *timeColumn) tooLong(arr arrow.Array, i int) string {
+func (c *timeColumn) refused(arr arrow.Array, i int) (class, reason string) {
 	local := c.zone.Local(int64(arr.(*array.Timestamp).Value(i)))
-	return c.tooLongText(string(c.transform.AppendTime(nil, local)))
+	return c.refusedText(string(c.transform.AppendTime(nil, local)))
 }
 
 func dateKeys(arr arrow.Array, keys []int64) {

@@ -69,11 +69,13 @@ func zstdSkippable(start []byte) bool {
 func decompress(compression string, r io.Reader) (io.ReadCloser, error) {
 	switch compression {
 	case gz:
-		z, err := gzip.NewReader(r)
-		if err != nil {
+		m := &members{b: bufio.NewReader(r)}
+		var err error
+		if m.z, err = gzip.NewReader(m.b); err != nil {
 			return nil, err
 		}
-		return z, nil
+		m.z.Multistream(false)
+		return m, nil
 	case zst:
 		d, err := zstd.NewReader(r, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(maxWindow), zstd.WithDecoderLowmem(true))
 		if err != nil {
@@ -83,6 +85,54 @@ func decompress(compression string, r io.Reader) (io.ReadCloser, error) {
 	}
 	return io.NopCloser(r), nil
 }
+
+// members reads the members of a gzip file, one after the other. Zeros behind
+// the last one are padding (of a tape's or device's blocks), as for gzip itself:
+// the library takes them for a damaged member, and no other copy of the file
+// would help.
+type members struct {
+	b *bufio.Reader
+	z *gzip.Reader
+}
+
+func (m *members) Read(p []byte) (int, error) {
+	for {
+		n, err := m.z.Read(p)
+		if err != io.EOF {
+			return n, err
+		}
+		if n > 0 {
+			return n, nil // the end comes again
+		}
+		if next, err := m.b.Peek(1); err != nil {
+			return 0, err // io.EOF: that was the last one
+		} else if next[0] == 0 {
+			return 0, m.padding()
+		}
+		if err := m.z.Reset(m.b); err != nil {
+			if err == io.EOF {
+				err = io.ErrUnexpectedEOF
+			}
+			return 0, err
+		}
+		m.z.Multistream(false)
+	}
+}
+
+// padding is io.EOF when there are nothing but zeros up to the end.
+func (m *members) padding() error {
+	for {
+		c, err := m.b.ReadByte()
+		if err != nil {
+			return err
+		}
+		if c != 0 {
+			return gzip.ErrHeader
+		}
+	}
+}
+
+func (m *members) Close() error { return m.z.Close() }
 
 // sniff tells the compression of a stream without a name.
 func sniff(b *bufio.Reader) (string, error) {

@@ -144,7 +144,9 @@ func (w *Writer) Position() string { return w.start.Position }
 // legal. Write blocks for back-pressure. The batch may be released when Write
 // returns; it must not be changed while Write runs. Columns are matched by
 // name; a missing nullable column is null. An error that is the batch's fault is
-// ErrRefused; one that is not, nor ctx's, poisons the sink.
+// ErrRefused: so is a value that its column cannot have (text that is not UTF-8
+// or too long, a decimal of too many digits). One that is not, nor ctx's, poisons
+// the sink.
 func (w *Writer) Write(ctx context.Context, batch arrow.RecordBatch, position string) error {
 	if err := w.s.p.Gate(ctx); err != nil {
 		return classed(err)

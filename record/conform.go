@@ -9,12 +9,15 @@ import (
 )
 
 // Conform lays a batch out as s.Arrow: columns are matched by name, a missing
-// nullable column is null. The error names the column. The caller releases the
-// result.
+// nullable column is null, and every value is one of its type. The error names
+// the column. The caller releases the result.
 func Conform(s *Schema, rec arrow.RecordBatch) (arrow.RecordBatch, error) {
 	if rec.Schema() == s.Arrow {
+		if err := check(s, rec); err != nil {
+			return nil, err
+		}
 		rec.Retain()
-		return rec, notNull(s, rec)
+		return rec, nil
 	}
 	cols := make([]arrow.Array, len(s.Columns))
 	taken := 0
@@ -46,7 +49,7 @@ func Conform(s *Schema, rec arrow.RecordBatch) (arrow.RecordBatch, error) {
 		}
 	}
 	out := array.NewRecordBatch(s.Arrow, cols, rec.NumRows())
-	if err := notNull(s, out); err != nil {
+	if err := check(s, out); err != nil {
 		out.Release()
 		return nil, err
 	}
@@ -84,6 +87,14 @@ func sameType(a, b arrow.DataType) bool {
 		}
 	}
 	return true
+}
+
+// check refuses values that the table's columns cannot have.
+func check(s *Schema, rec arrow.RecordBatch) error {
+	if err := notNull(s, rec); err != nil {
+		return err
+	}
+	return checkValues(s, rec)
 }
 
 func notNull(s *Schema, rec arrow.RecordBatch) error {

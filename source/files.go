@@ -50,7 +50,7 @@ func (s *files) Splits(ctx context.Context, known map[string]ledger.Source) ([]S
 	}
 	var splits []Split
 	var total int64
-	for _, f := range all {
+	for _, f := range once(all, known) {
 		id := filePrefix + f.path
 		from, ok := known[id]
 		p, err := parsePosition(f.name, from)

@@ -14,6 +14,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/hivesink/hivesink/internal/fault"
+	"github.com/hivesink/hivesink/ledger"
 )
 
 // found is a file that a pattern names.
@@ -64,6 +65,53 @@ func expand(ctx context.Context, workingDir string, patterns []string) ([]found,
 	}
 	slices.SortFunc(files, func(a, b found) int { return cmp.Compare(a.path, b.path) })
 	return files, nil
+}
+
+// once leaves one path to each file: of a file and the links to it the one that
+// the ledger knows, else the file itself, else the first. So current.ndjson
+// beside the file it is a link to, or a link to a directory, doubles nothing.
+func once(all []found, known map[string]ledger.Source) []found {
+	type choice struct {
+		at   int
+		rank int // 2: known, 1: not a link
+	}
+	chosen := make(map[string]choice, len(all)) // by the path without links
+	keep := make([]bool, len(all))
+	for i, f := range all {
+		real, err := filepath.EvalSymlinks(f.path)
+		if err != nil {
+			real = f.path // to be found out when it is opened
+		}
+		c := choice{at: i}
+		if _, ok := known[filePrefix+f.path]; ok {
+			c.rank = 2
+		} else if real == f.path {
+			c.rank = 1
+		}
+		before, ok := chosen[real]
+		switch {
+		case c.rank == 2: // both, when both have been read
+			keep[i] = true
+			if ok && before.rank < 2 {
+				keep[before.at] = false
+			}
+		case !ok || c.rank > before.rank:
+			keep[i] = true
+			if ok {
+				keep[before.at] = false
+			}
+		default:
+			continue
+		}
+		chosen[real] = c
+	}
+	var out []found
+	for i, f := range all {
+		if keep[i] {
+			out = append(out, f)
+		}
+	}
+	return out
 }
 
 // matches says whether a pattern names the absolute path, whatever is on disk.

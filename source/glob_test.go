@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/hivesink/hivesink/internal/fault"
+	"github.com/hivesink/hivesink/ledger"
 )
 
 func TestPatterns(t *testing.T) {
@@ -56,6 +57,52 @@ func TestPatterns(t *testing.T) {
 		}
 		if strings.Join(got, " ") != c.want {
 			t.Errorf("%s:\n got %s\nwant %s", c.patterns, strings.Join(got, " "), c.want)
+		}
+	}
+}
+
+// A file and the links to it are one file, whichever name has been read.
+func TestLinksDoubleNothing(t *testing.T) {
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "in", "b.json"), []byte("{\"id\":1}\n"))
+	write(t, filepath.Join(dir, "in", "c.json"), []byte("{\"id\":2}\n"))
+	write(t, filepath.Join(dir, "other", "d.json"), []byte("{\"id\":3}\n"))
+	for link, to := range map[string]string{"in/a.json": "b.json", "in/z.json": "a.json", "last": "in", "in/d.json": "../other/d.json", "in/e.json": "d.json"} {
+		if err := os.Symlink(to, filepath.Join(dir, link)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	in := func(names ...string) map[string]ledger.Source {
+		known := make(map[string]ledger.Source)
+		for _, n := range names {
+			known[filePrefix+filepath.Join(dir, n)] = ledger.Source{Position: position{Offset: 9, Size: 9}.String(), NextRow: 1}
+		}
+		return known
+	}
+	for _, c := range []struct {
+		patterns []string
+		known    map[string]ledger.Source
+		want     string
+	}{
+		{[]string{"*/*.json"}, nil, "in/b.json in/c.json other/d.json"},
+		{[]string{"in/*.json"}, nil, "in/b.json in/c.json in/d.json"},
+		{[]string{"last/[abc].json"}, nil, "last/a.json last/c.json"},
+		{[]string{"in/*.json"}, in("in/z.json"), "in/c.json in/d.json in/z.json"},
+		{[]string{"in/[abz].json"}, in("in/a.json", "in/b.json"), "in/a.json in/b.json"},
+		{[]string{"in/[abz].json"}, in("in/a.json", "in/z.json"), "in/a.json in/z.json"},
+	} {
+		src := fileSource(t, Options{Schema: schemaOf(t, "id bigint")}, dir, c.patterns...)
+		splits, err := src.Splits(t.Context(), c.known)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, s := range splits {
+			rel, _ := filepath.Rel(dir, strings.TrimPrefix(s.ID, filePrefix))
+			got = append(got, rel)
+		}
+		if strings.Join(got, " ") != c.want {
+			t.Errorf("%s, known %d:\n got %s\nwant %s", c.patterns, len(c.known), strings.Join(got, " "), c.want)
 		}
 	}
 }

@@ -235,3 +235,19 @@ func TestVerifyRefuses(t *testing.T) {
 		}
 	}
 }
+
+// TestTakesGoesByWholePaths: a column whose name has a dot in it is not the
+// field of a struct, and of two columns of one name only one would be read.
+func TestTakesGoesByWholePaths(t *testing.T) {
+	s := compiled(t, schemaOf(t, "id bigint", "a struct<b:bigint>"))
+	for name, fields := range map[string][]arrow.Field{
+		"a dot": {{Name: "id", Type: arrow.PrimitiveTypes.Int64}, {Name: "a.b", Type: arrow.PrimitiveTypes.Int64}},
+		"twice": {{Name: "id", Type: arrow.PrimitiveTypes.Int64}, {Name: "id", Type: arrow.PrimitiveTypes.Int64}},
+	} {
+		as := arrow.NewSchema(fields, nil)
+		f := foreign(t, as, 100, nil, foreignBatch(as, 10, 1))
+		if err := s.Takes(f); err == nil || !strings.Contains(err.Error(), "would be lost") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}

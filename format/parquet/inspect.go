@@ -85,13 +85,19 @@ func (s *Schema) Takes(f *File) error {
 	if _, err := s.NewReader(f); err != nil {
 		return err
 	}
-	known := make(map[string]bool, len(s.leaves))
+	// Whole paths: a name may have dots in it, and a file two columns of a name.
+	known := make(map[string]int, len(s.leaves))
 	for i := range s.leaves {
-		known[strings.Join(s.leaves[i].path, ".")] = true
+		known[strings.Join(s.leaves[i].path, "\x00")] = 1
 	}
-	for _, name := range f.typ.names {
-		if !known[name] {
-			return fmt.Errorf("column %s: the table does not have it, and its values would be lost", name)
+	for i, col := range f.typ.leaves {
+		switch key := strings.Join(col.Path(), "\x00"); known[key] {
+		case 0:
+			return fmt.Errorf("column %s: the table does not have it, and its values would be lost", f.typ.names[i])
+		case 1:
+			known[key]++
+		default:
+			return fmt.Errorf("column %s: the file has it twice, and the values of one would be lost", f.typ.names[i])
 		}
 	}
 	return nil

@@ -19,6 +19,7 @@ type fileType struct {
 	root     *parquet.Column
 	leaves   []*parquet.Column      // the columns that have values, in the order of the chunks
 	names    []string               // their paths
+	null     []bool                 // those annotated as always null, whatever they are made of
 	elements []format.SchemaElement // as the footer lists them
 }
 
@@ -92,6 +93,8 @@ func newFileType(schema []byte) (t *fileType, err error) {
 	typed := 0
 	for i := range t.elements {
 		if t.elements[i].Type.Valid {
+			_, null := t.elements[i].LogicalType.Value.(*format.NullType)
+			t.null = append(t.null, null)
 			typed++
 		}
 	}
@@ -99,6 +102,13 @@ func newFileType(schema []byte) (t *fileType, err error) {
 		return nil, fmt.Errorf("its schema has %d columns, %d of them with a type", len(t.leaves), typed)
 	}
 	return t, nil
+}
+
+// lacks says whether a column is not there, or annotated as always null, which is
+// the same whatever type somebody else gives it.
+func (t *fileType) lacks(name string) bool {
+	col := t.root.Column(name)
+	return col == nil || col.Leaf() && t.null[col.Index()]
 }
 
 // openEmpty has the library open a file that has this footer and nothing else.

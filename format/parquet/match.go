@@ -33,14 +33,19 @@ const badLevel = 0xff
 func (s *Schema) sources(f *File) ([]source, error) {
 	out := make([]source, len(s.leaves))
 	for i := range s.leaves {
-		src, err := s.leaves[i].source(f.typ.root)
+		l := &s.leaves[i]
+		if f.typ.lacks(l.path[0]) {
+			out[i] = source{like: -1} // null in every row
+			continue
+		}
+		src, err := l.source(f.typ.root)
 		if err != nil {
 			return nil, fmt.Errorf("column %s: %w", strings.Join(s.leaves[i].path, "."), err)
 		}
 		out[i] = src
 	}
 	for i := range out {
-		if out[i].column == nil {
+		if out[i].column == nil && !f.typ.lacks(s.leaves[i].path[0]) {
 			if err := s.matchMissing(out, i, f.typ.root); err != nil {
 				return nil, fmt.Errorf("column %s: %w", strings.Join(s.leaves[i].path, "."), err)
 			}
@@ -84,13 +89,10 @@ func (l *leafType) source(root *parquet.Column) (source, error) {
 	return src, nil
 }
 
-// matchMissing settles what is missing: a whole column is null; a field of a
-// struct is null where the struct is there.
+// matchMissing settles what is missing below a column that is there: a field of
+// a struct is null where the struct is. A whole column that is missing is null.
 func (s *Schema) matchMissing(out []source, i int, root *parquet.Column) error {
 	path := s.leaves[i].path
-	if root.Column(path[0]) == nil {
-		return nil
-	}
 	depth, col := 0, root
 	for next := col.Column(path[depth]); next != nil; next = col.Column(path[depth]) {
 		depth, col = depth+1, next

@@ -366,3 +366,41 @@ func TestLesserFileSystems(t *testing.T) {
 	wantOthers(t, mem)
 	wantClean(t, mem)
 }
+
+// A window that is finished long after its process died removes the files it
+// joined, and not what another program has put in their place meanwhile.
+func TestWindowSparesNewFilesOfOldNames(t *testing.T) {
+	fsys := flat(t)
+	o := options(fsys)
+	o.AllowWindow = true
+	c := &compaction{Options: o, report: &Report{}, noExchange: true}
+	c.stage = stage{fs: fsys, root: root, dir: path.Join(root, layout.CompactDir), foreign: true}
+	check(t, c.stage.ready())
+	c.defaults()
+	h := newHandles(t.Context(), &c.Options)
+	defer h.close()
+	p, err := c.plan(t.Context(), h, directory{})
+	check(t, err)
+	pl := c.describe(p)
+	check(t, pl.writeDown())
+	check(t, fsys.Mkdir(pl.dir()))
+	for _, target := range p.targets {
+		check(t, c.build(t.Context(), h, p, pl, target))
+	}
+	check(t, pl.mark(pl.dir()))
+	check(t, fsys.SyncDir(pl.dir()))
+	// Here it died, and the job that writes the table ran again.
+	name := root + "/f-2.parquet"
+	check(t, fsys.Remove(name))
+	put(t, fsys, name, fileOf(t, 40, 50, nil))
+
+	rep := run(t, options(fsys))
+	if rep.Settled != 1 {
+		t.Fatalf("%d units were settled", rep.Settled)
+	}
+	names, ids := look(t, fsys)
+	wantIDs(t, ids, 50)
+	if len(names[""]) != 2 || !slices.Contains(names[""], "f-2.parquet") {
+		t.Errorf("files: %v", names)
+	}
+}

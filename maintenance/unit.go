@@ -185,7 +185,15 @@ func (p *place) moveIn() error {
 		}
 	}
 	for _, e := range p.Old {
-		if err := p.fs.Remove(path.Join(p.partition(), e.Name)); err != nil && !errors.Is(err, storage.ErrNotExist) {
+		name := path.Join(p.partition(), e.Name)
+		info, err := p.fs.Stat(name)
+		if err == nil && (info.Dir || info.Size != e.Size || info.ModTime.UnixNano() != e.Time) {
+			continue // another program has put its own there, maybe long after a crash
+		}
+		if err == nil {
+			err = p.fs.Remove(name)
+		}
+		if err != nil && !errors.Is(err, storage.ErrNotExist) {
 			return err
 		}
 	}

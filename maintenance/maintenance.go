@@ -82,7 +82,7 @@ func Run(ctx context.Context, o Options) (rep *Report, err error) {
 		defer func() { err = errors.Join(err, unlock()) }()
 	}
 	s := &scanner{ctx: ctx, fs: o.FS, root: o.Root, want: want}
-	if err := s.walk("", 0); err != nil {
+	if err := s.walk("", 0, ""); err != nil {
 		return nil, err
 	}
 	if err := s.missing(); err != nil {
@@ -179,6 +179,9 @@ func (c *compaction) one(ctx context.Context, d directory) {
 	p, err := c.plan(ctx, h, d)
 	if err == nil && d.marks && !c.DryRun {
 		err = c.strayMarker(d)
+	}
+	if err == nil && len(p.targets) > 0 && d.summary != "" {
+		err = leaveAlone("%s names its files and row groups; if no reader goes by it, remove it", d.summary)
 	}
 	if err == nil && len(p.targets) > 0 && !c.DryRun {
 		err = c.tryExchange()

@@ -143,6 +143,29 @@ func TestManagedTables(t *testing.T) {
 	}
 }
 
+// A summary file has the footers of all files below it: readers that go by it
+// would look for those that compaction takes away.
+func TestSummaryFiles(t *testing.T) {
+	fsys := foreign(t)
+	put(t, fsys, root+"/_metadata", []byte("PAR1"))
+	if _, err := Run(t.Context(), options(fsys)); err == nil || !contains(err.Error(), "_metadata") {
+		t.Errorf("of the table: %v", err)
+	}
+	fsys = foreign(t)
+	put(t, fsys, root+"/dt=0/_metadata", []byte("PAR1"))
+	put(t, fsys, root+"/dt=0/hr=1/a.parquet", fileOf(t, 1000, 1010, nil))
+	put(t, fsys, root+"/dt=0/hr=1/b.parquet", fileOf(t, 1010, 1020, nil))
+	rep := run(t, options(fsys))
+	for _, partition := range []string{"dt=0", "dt=0/hr=1"} {
+		if p := outcome(t, rep, partition, LeftAlone); !contains(p.Reason, "dt=0/_metadata") {
+			t.Errorf("%s: %s", partition, p.Reason)
+		}
+	}
+	if rep.Compacted == 0 {
+		t.Error("the other partitions were not compacted")
+	}
+}
+
 // MT2: the root is not exchanged; the window must be allowed.
 func TestUnpartitioned(t *testing.T) {
 	fsys := memfs.New()

@@ -20,7 +20,13 @@ type directory struct {
 	// all others, for they lie in it.
 	mixed bool
 	marks bool // a marker lies in it
+	// summary is a summaryFile in it or above it, below the table; "": none.
+	summary string
 }
+
+// summaryFile is where some writers put the footers of all files below it.
+// Readers that go by it look for those.
+const summaryFile = "_metadata"
 
 // scanner walks a table for directories with visible files.
 type scanner struct {
@@ -35,7 +41,7 @@ type scanner struct {
 // maxDepth bounds the levels of directories.
 const maxDepth = 64
 
-func (s *scanner) walk(rel string, depth int) error {
+func (s *scanner) walk(rel string, depth int, summary string) error {
 	if err := s.ctx.Err(); err != nil {
 		return err
 	}
@@ -50,7 +56,10 @@ func (s *scanner) walk(rel string, depth int) error {
 		s.fail(rel, err)
 		return nil
 	}
-	d := directory{rel: rel, depth: depth}
+	if slices.ContainsFunc(entries, func(e storage.Info) bool { return e.Name == summaryFile && !e.Dir }) {
+		summary = path.Join(rel, summaryFile)
+	}
+	d := directory{rel: rel, depth: depth, summary: summary}
 	files := 0
 	for _, e := range entries {
 		below := path.Join(rel, e.Name)
@@ -63,7 +72,7 @@ func (s *scanner) walk(rel string, depth int) error {
 			if !s.leads(below) {
 				continue
 			}
-			if err := s.walk(below, depth+1); err != nil {
+			if err := s.walk(below, depth+1, summary); err != nil {
 				return err
 			}
 		case e.Irregular:
@@ -180,6 +189,9 @@ func managed(fs storage.FS, root string) error {
 		if there {
 			return fault.New(fault.Config, "use that system's own compaction", "%s is managed by %s (%s): its metadata name each file", root, m.what, m.dir)
 		}
+	}
+	if info, err := fs.Stat(path.Join(root, summaryFile)); err == nil && !info.Dir {
+		return fault.New(fault.Config, "if no reader goes by it, remove it", "%s has a summary file (%s): it names each file and row group", root, summaryFile)
 	}
 	if entries, err := fs.List(path.Join(root, "metadata")); err == nil {
 		for _, e := range entries {

@@ -11,8 +11,8 @@ import (
 )
 
 // join is how the files of a target become one. Keys of the metadata on which
-// all agree are kept, and those that say how values are read (reading); the
-// others say something of one file only. footer, when
+// all agree are kept, and those that say how values are read (reading,
+// keepArrow); the others say something of one file only. footer, when
 // there is one, is the target's own.
 func (c *compaction) join(files []*parquetfile.File, footer *ledger.Footer) parquetfile.JoinOptions {
 	o := parquetfile.JoinOptions{Codec: c.Codec, KeepCodec: c.KeepCodec, CreatedBy: c.createdBy(files), Meta: common(files)}
@@ -42,12 +42,21 @@ func common(files []*parquetfile.File) map[string]string {
 		}
 	}
 	keepReading(files, out)
+	keepArrow(files, out)
 	for k := range out {
 		if strings.HasPrefix(k, ledger.FooterPrefix) {
 			delete(out, k) // the sums of one file
 		}
 	}
 	return out
+}
+
+// schemaKeys describe the columns of a file as its writer had them: readers give
+// a column the type that is there at its place. The columns of a file that is
+// rewritten are the table's.
+var schemaKeys = [...]string{
+	arrowSchemaKey, "pandas", "org.apache.spark.sql.parquet.row.metadata", "parquet.avro.schema", "avro.schema",
+	"parquet.proto.class", "parquet.proto.descriptor", "thrift.class", "thrift.descriptor", "iceberg.schema",
 }
 
 // write writes a target's bytes.
@@ -58,6 +67,9 @@ func (c *compaction) write(ctx context.Context, t *target, files []*parquetfile.
 		return parquetfile.Copy(ctx, files, w, o)
 	case ModeMerge:
 		return parquetfile.Merge(ctx, files, w, o)
+	}
+	for _, key := range schemaKeys {
+		delete(o.Meta, key)
 	}
 	codec := o.Codec
 	if agreed := codecOf(files); c.KeepCodec && agreed != "" {

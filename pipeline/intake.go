@@ -2,6 +2,7 @@ package pipeline
 
 import (
 	"maps"
+	"math"
 	"slices"
 	"sync"
 
@@ -66,7 +67,7 @@ func (i *intake) observe(moved map[string]ledger.Source, outOfOrderness, now int
 	for _, name := range slices.Sorted(maps.Keys(moved)) {
 		s := moved[name]
 		if s.Watermark != ledger.NoWatermark {
-			i.track.Observe(name, s.Watermark+outOfOrderness, now)
+			i.track.Observe(name, min(s.Watermark, math.MaxInt64-outOfOrderness)+outOfOrderness, now)
 		}
 		if s.Ended {
 			i.track.Ended(name)

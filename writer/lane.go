@@ -80,7 +80,7 @@ func (l *Lane) Adopt(name string, s ledger.Source) {
 	defer l.mu.Unlock()
 	st := &source{Source: s, maxTime: ledger.NoWatermark}
 	if s.Watermark != ledger.NoWatermark {
-		st.maxTime = s.Watermark + l.o.OutOfOrderness
+		st.maxTime = later(s.Watermark, l.o.OutOfOrderness)
 	}
 	l.sources[name] = st
 }
@@ -494,10 +494,10 @@ func (l *Lane) Advance(name string, t int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	s := l.sources[name]
-	if s == nil || t+l.o.OutOfOrderness <= s.maxTime {
+	if s == nil || later(t, l.o.OutOfOrderness) <= s.maxTime {
 		return
 	}
-	s.maxTime = t + l.o.OutOfOrderness
+	s.maxTime = later(t, l.o.OutOfOrderness)
 	s.Watermark = t
 	s.moved = true
 }

@@ -1,6 +1,7 @@
 package writer
 
 import (
+	"math"
 	"slices"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -77,14 +78,31 @@ func (l *Lane) judge(in *batch, src *source, out *Outcome) []bool {
 		}
 	}
 	if src.maxTime != ledger.NoWatermark {
-		src.Watermark = src.maxTime - l.o.OutOfOrderness
+		src.Watermark = earlier(src.maxTime, l.o.OutOfOrderness)
 	}
 	return late
 }
 
 func (l *Lane) pastTrigger(p int32, src *source) bool {
 	closes := l.part.Partition(p).Closes
-	return closes != 0 && src.maxTime-l.o.OutOfOrderness >= closes+l.o.LateDelay
+	return closes != 0 && earlier(src.maxTime, l.o.OutOfOrderness) >= later(closes, l.o.LateDelay)
+}
+
+// earlier and later move a time by d (≥ 0), not past the ends of time: a record
+// may have any time, and one from before all others must not wrap round to the
+// latest.
+func earlier(t, d int64) int64 {
+	if t < ledger.NoWatermark+1+d {
+		return ledger.NoWatermark + 1
+	}
+	return t - d
+}
+
+func later(t, d int64) int64 {
+	if t > math.MaxInt64-d {
+		return math.MaxInt64
+	}
+	return t + d
 }
 
 func sortBad(bad []record.BadRecord) {

@@ -88,7 +88,7 @@ func (c *Core) Due(st *ledger.State, now int64, flush bool) (due []Announcement,
 	c.look(st)
 	for _, key := range st.Unannounced() {
 		p := st.Partitions[key]
-		at, waits := c.processTime(p, key)
+		at, waits := c.processTime(p, key, now)
 		if waits && now >= at {
 			c.cuts[key] = cut{at: st.Checkpoint}
 		} else if waits && !flush && (next == 0 || at < next) {
@@ -211,7 +211,10 @@ func (c *Core) fix(st *ledger.State, p *ledger.Partition, key string) {
 
 // processTime is when the process-time trigger of a partition with
 // unannounced files passes; waits is false when no such trigger is waited for.
-func (c *Core) processTime(p *ledger.Partition, key string) (at int64, waits bool) {
+//
+// When the clock was set back, what was published in the future must not wait
+// until then: at most twice the delay.
+func (c *Core) processTime(p *ledger.Partition, key string, now int64) (at int64, waits bool) {
 	if _, fixed := c.cuts[key]; fixed || c.byEventTime(p) {
 		return 0, false
 	}
@@ -222,7 +225,11 @@ func (c *Core) processTime(p *ledger.Partition, key string) (at int64, waits boo
 	if delay == 0 {
 		return math.MinInt64, true // whatever the clock says
 	}
-	return plus(max(p.FirstPublished, c.started), plus(delay, 1)), true // strictly after
+	since := max(p.FirstPublished, c.started)
+	if since > plus(now, delay) {
+		return math.MinInt64, true
+	}
+	return plus(since, plus(delay, 1)), true // strictly after
 }
 
 // complete says whether p has a cut and every file up to it is published (A1).

@@ -14,7 +14,8 @@
 // steady input would always have files that are not published yet and would
 // never be announced.
 //
-// Process-time: first publication of what is not announced yet, plus delay.
+// Process-time: first publication of what is not announced yet, plus delay; when
+// the clock was set back, at most twice the delay.
 // Partition-time: the watermark has reached the end of the partition's period
 // plus delay; a partition without a known period (the default partition) waits
 // for the end of input. A table without partition columns has no period: with

@@ -4,12 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"path"
 	"slices"
 	"strings"
-	"syscall"
 
 	"github.com/hivesink/hivesink/format/parquet"
 	"github.com/hivesink/hivesink/internal/fault"
@@ -168,7 +166,7 @@ func (a *auditor) read(table, full, rel string) error {
 	case errors.Is(err, storage.ErrNotExist):
 		a.lost = true // while it was read
 		return nil
-	case unanswered(err):
+	case storage.Unanswered(err):
 		return fmt.Errorf("read a data file: %w", err)
 	default:
 		if !strings.HasSuffix(full, ".parquet") {
@@ -189,14 +187,6 @@ func (a *auditor) read(table, full, rel string) error {
 	}
 	a.take(&file{table: table, partition: rel, rows: pf.Rows(), footer: footer}, full)
 	return nil
-}
-
-// unanswered says that the storage failed to read, which proves nothing about the
-// file: it may be down. A disk that cannot read a sector, and a file that is
-// shorter than its name's entry says, have answered.
-func unanswered(err error) bool {
-	var failed *storage.Error
-	return errors.As(err, &failed) && !errors.Is(err, syscall.EIO) && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF)
 }
 
 func (a *auditor) take(f *file, full string) {

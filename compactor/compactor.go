@@ -129,11 +129,14 @@ func (o *Options) open(in *Input) (storage.Reader, error) {
 }
 
 func (o *Options) inputError(j Job, in *Input, err error) error {
-	class := fault.Halt
+	class, hint := fault.Halt, "run fsck to see which rows are affected"
 	if errors.Is(err, storage.ErrNoSpace) {
 		class = fault.Retry
 	}
-	return fault.Wrap(class, "run fsck to see which rows are affected",
+	if storage.Unanswered(err) && !errors.Is(err, storage.ErrNotExist) {
+		hint = "start again when the storage answers"
+	}
+	return fault.Wrap(class, hint,
 		fmt.Errorf("unit %s of partition %q: input %s (%d rows): %w", j.Unit.ID, j.Unit.Partition, in.Path, in.Rows, err))
 }
 

@@ -120,9 +120,11 @@ func (o *Options) look(b *Built) error {
 // common is synced once.
 func (o *Options) makeDirs(built []*Built) error {
 	done, above := newDirs(), newDirs()
+	tops := make(map[string]bool)
 	for _, b := range built {
 		root := o.Location(b.Unit.Table)
 		level := path.Dir(root)
+		tops[level] = tops[level] || b.Unit.Table == ledger.MainTable // the ledger has made that
 		for _, name := range append([]string{path.Base(root)}, levels(b.Unit.Partition)...) {
 			parent := level
 			if level = path.Join(level, name); !done.add(level) {
@@ -135,7 +137,8 @@ func (o *Options) makeDirs(built []*Built) error {
 		}
 	}
 	for _, dir := range above.list {
-		if err := o.FS.SyncDir(dir); err != nil {
+		// What a table lies in need not be ours.
+		if err := o.FS.SyncDir(dir); err != nil && !(tops[dir] && storage.NotOurs(err)) {
 			return storage.Classify(fmt.Errorf("make partition directories: %w", &storage.UnsyncedError{Name: dir, Err: err}))
 		}
 	}
@@ -180,6 +183,9 @@ func (o *Options) Done(u *ledger.Unit, leaves []string) (*Built, error) {
 	}
 	defer r.Close()
 	_, footer, err := check(r, u.Rows, leaves, u.Partition)
+	if storage.Unanswered(err) { // it may well be the unit's: nobody should move it away
+		return nil, storage.Classify(fmt.Errorf("look at the target of unit %s, %s: %w", u.ID, to, err))
+	}
 	if err != nil {
 		return nil, fault.Wrap(fault.Halt, "move the file away, or run fsck to see what it is",
 			fmt.Errorf("the target of unit %s, %s, is not that unit's: %w", u.ID, to, err))

@@ -3,9 +3,11 @@ package storage
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"path"
 	"strings"
+	"syscall"
 
 	"github.com/hivesink/hivesink/internal/fault"
 )
@@ -106,6 +108,14 @@ func CheckName(name string) error {
 		return fs.ErrInvalid
 	}
 	return nil
+}
+
+// Unanswered says that the storage failed to read, which proves nothing about the
+// file: it may be down. A disk that cannot read a sector, and a file that is
+// shorter than its name's entry says, have answered.
+func Unanswered(err error) bool {
+	var failed *Error
+	return errors.As(err, &failed) && !errors.Is(err, syscall.EIO) && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF)
 }
 
 // Classify gives an error of this package its class (fault): no space → Retry,

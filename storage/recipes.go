@@ -93,6 +93,14 @@ func MkdirAllSync(fsys FS, root, dir string) error {
 	return nil
 }
 
+// NotOurs says of an error of SyncDir that the directory is nobody's who runs
+// this: it may not be read, or its file system makes none durable (an automount
+// point, a read-only image). Above a table that is no fault: what lies in it has
+// been there before.
+func NotOurs(err error) bool {
+	return errors.Is(err, ErrPermission) || errors.Is(err, errors.ErrUnsupported)
+}
+
 // MkdirTolerant makes one directory that may be there already. Nothing is
 // synced.
 func MkdirTolerant(fsys FS, dir string) error {

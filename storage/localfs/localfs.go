@@ -4,6 +4,7 @@ package localfs
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -167,6 +168,9 @@ func (localFS) SyncDir(dir string) error {
 		return wrap(storage.OpSyncDir, dir, err)
 	}
 	err = d.Sync()
+	if errors.Is(err, unix.EINVAL) { // the file system has no such thing
+		err = fmt.Errorf("%w: %w", errors.ErrUnsupported, unix.EINVAL)
+	}
 	if cerr := d.Close(); err == nil {
 		err = cerr
 	}

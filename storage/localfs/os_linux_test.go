@@ -53,3 +53,11 @@ func TestDiskFull(t *testing.T) {
 		t.Errorf("the descriptor is still open: %v", err)
 	}
 }
+
+// TestSyncDirUnsupported: some file systems have no sync of a directory.
+func TestSyncDirUnsupported(t *testing.T) {
+	err := New().SyncDir("/proc")
+	if !errors.Is(err, errors.ErrUnsupported) || !errors.Is(err, unix.EINVAL) || !strings.Contains(err.Error(), "sync-dir /proc") {
+		t.Fatalf("got %v", err)
+	}
+}

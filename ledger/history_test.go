@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -254,5 +255,47 @@ func TestSnapshotBeside(t *testing.T) {
 	}
 	if l.UpkeepErr() != nil {
 		t.Error(l.UpkeepErr())
+	}
+}
+
+// TestNoHistory: a user who wants no history has none: what two snapshots cover
+// is gone.
+func TestNoHistory(t *testing.T) {
+	disk, w := memfs.New(), newWorld()
+	o := historyOptions(w, disk)
+	o.History = Keep(0)
+	l := mustOpen(t, o)
+	if err := (&script{l: l, fsys: disk}).run(0, 5*steps, func() {}); err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(l.UpkeepErr(), l.Close()); err != nil {
+		t.Fatal(err)
+	}
+	files, err := list(disk, testTable)
+	if err != nil {
+		t.Fatal(err)
+	}
+	spans, err := listHistory(disk, testTable)
+	if err != nil || len(spans) != 0 || len(files.records) > 12 {
+		t.Fatalf("%d files in the history, %d records in the log, %v", len(spans), len(files.records), err)
+	}
+	if got := readAll(t, disk); len(got) == 0 {
+		t.Fatal("what is needed is gone as well")
+	}
+	mustOpen(t, historyOptions(w, disk))
+}
+
+// TestTableBelowForeignDirectories: above a new table are directories that cannot
+// be synced, an automount point for one.
+func TestTableBelowForeignDirectories(t *testing.T) {
+	for _, err := range []error{syscall.EACCES, syscall.ENOTSUP} {
+		fs := faultfs.New(memfs.New())
+		fs.Inject(faultfs.Rule{Kind: storage.OpSyncDir, Match: func(op faultfs.Op) bool { return op.Name == "/" }, Err: err}).MustFire(t)
+		if err := errors.Join(fs.Mkdir("/net"), fs.Mkdir("/net/data")); err != nil {
+			t.Fatal(err)
+		}
+		o := newWorld().options(fs)
+		o.Table = "/net/data/t"
+		mustOpen(t, o)
 	}
 }

@@ -37,7 +37,7 @@ type Options struct {
 	Lock          bool
 	Now           func() time.Time // default time.Now
 	Random        func() uint64    // 64 random bits; default crypto/rand
-	History       time.Duration    // how long records are kept at least; default 7 days
+	History       time.Duration    // how long records are kept at least; default 7 days; below 0: as long as they are needed
 	SnapshotEvery int              // records at least between two snapshots; default 64
 	// Background: snapshots are made beside Append, which does not wait for
 	// them. FS, Now and Random must then be safe for concurrent use.
@@ -61,9 +61,10 @@ func (o *Options) defaults() error {
 	if o.Random == nil {
 		o.Random = randomBits
 	}
-	if o.History <= 0 {
+	if o.History == 0 {
 		o.History = defaultHistory
 	}
+	o.History = max(0, o.History)
 	if o.indexKeys <= 0 {
 		o.indexKeys = transactionKeys
 	}
@@ -71,6 +72,15 @@ func (o *Options) defaults() error {
 		o.SnapshotEvery = defaultSnapshotEvery
 	}
 	return nil
+}
+
+// Keep is Options.History for a user's choice, of which 0 means that nothing is
+// kept longer than it is needed.
+func Keep(history time.Duration) time.Duration {
+	if history <= 0 {
+		return -1
+	}
+	return history
 }
 
 func randomBits() uint64 {
@@ -217,8 +227,8 @@ func (l *Ledger) makeDirectories() error {
 		root = path.Dir(root)
 	}
 	for dir := root; dir != "/"; dir = path.Dir(dir) {
-		// What we may not sync, we have not made.
-		if err := l.o.FS.SyncDir(path.Dir(dir)); err != nil && !errors.Is(err, storage.ErrPermission) {
+		// What we may not sync, we have not made; nor what cannot be.
+		if err := l.o.FS.SyncDir(path.Dir(dir)); err != nil && !storage.NotOurs(err) {
 			return storage.Classify(fmt.Errorf("make the table's directory durable: %w", err))
 		}
 	}

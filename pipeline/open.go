@@ -193,7 +193,7 @@ func (p *Pipeline) open(ctx context.Context, o Options) error {
 		FS: o.FS, Table: TableRoot(o.Config), Pipeline: o.Config.Pipeline, Host: host, PID: os.Getpid(),
 		Version: o.Version, StateDir: o.Config.StateDir, Index: o.Index, Lock: lock,
 		Now: func() time.Time { return time.UnixMicro(o.Now()) }, Random: o.Random,
-		History: time.Duration(o.Config.History), Background: !o.Inline,
+		History: ledger.Keep(time.Duration(o.Config.History)), Background: !o.Inline,
 	})
 	if err != nil {
 		return err

@@ -132,7 +132,7 @@ func ownAtRest(ctx context.Context, cfg *config.Config, o *maintenance.Options) 
 	}
 	host, _ := os.Hostname() // for people only
 	o.Log, err = ledger.Open(ctx, ledger.Options{FS: o.FS, Table: o.Root, Pipeline: cfg.Pipeline, Host: host, PID: os.Getpid(),
-		Version: hivesink.Version, StateDir: cfg.StateDir, Lock: true, History: time.Duration(cfg.History)})
+		Version: hivesink.Version, StateDir: cfg.StateDir, Lock: true, History: ledger.Keep(time.Duration(cfg.History))})
 	return st.Released, err
 }
 

@@ -204,6 +204,8 @@ func TestCompactFailures(t *testing.T) {
 		{[]string{"--partition", "2026"}, exitUsage, "not name=value"},
 		{[]string{"--set", "table.location=" + tb.dir + "/none"}, exitUsage, "table.location"},
 		{[]string{"--set", "table.location=hdfs://nn/x"}, exitUsage, "hdfs"},
+		{[]string{"dt=2"}, exitUsage, `no use for "dt=2"; one partition is --partition dt=2`}, // not: the whole table
+		{[]string{"--partition", "dt=0", "dt=2"}, exitUsage, `no use for "dt=2"`},
 	} {
 		if r := want(t, c.code, append([]string{"compact", "-c", tb.config}, c.args...)...); !strings.Contains(r.Err, c.says) {
 			t.Errorf("%v does not say %q: %v", c.args, c.says, r)

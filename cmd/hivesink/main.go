@@ -42,6 +42,7 @@ type app struct {
 type command struct {
 	name, usage, does string
 	needsConfig       bool
+	takesArgs         bool // else a word that is no flag is a mistake
 	flags             func(*pflag.FlagSet)
 	run               func(context.Context, *app) error
 }
@@ -95,6 +96,12 @@ func runOne(ctx context.Context, c command, args []string, in io.Reader, out, er
 	}
 	if err == nil && c.needsConfig && a.config == "" {
 		err = errors.New("-c FILE is missing")
+	}
+	if err == nil && !c.takesArgs && a.flags.NArg() > 0 {
+		err = fmt.Errorf("no use for %q", a.flags.Arg(0))
+		if a.flags.Lookup("partition") != nil {
+			err = fmt.Errorf("%w; one partition is --partition %s", err, a.flags.Arg(0))
+		}
 	}
 	if err != nil {
 		fmt.Fprintf(errs, "hivesink %s: %v\nusage: hivesink %s %s\n", c.name, err, c.name, c.usage)

@@ -22,7 +22,7 @@ import (
 )
 
 var partitionsCommand = command{
-	name: "partitions", usage: "-c FILE [k=v[/k=v]...] [--add-missing] [--json]", needsConfig: true,
+	name: "partitions", usage: "-c FILE [k=v[/k=v]...] [--add-missing] [--json]", needsConfig: true, takesArgs: true,
 	does: "announced partitions with their files, rows and bytes, and whether the Hive Metastore has them",
 	flags: func(f *pflag.FlagSet) {
 		f.Bool("add-missing", false, "add to the Hive Metastore what was announced and is not there; what is there is not changed")

@@ -202,7 +202,7 @@ var fsckCommand = command{
 }
 
 var configCommand = command{
-	name: "config", usage: "docs|schema",
+	name: "config", usage: "docs|schema", takesArgs: true,
 	does: "the reference of all options, or their JSON Schema",
 	run: func(_ context.Context, a *app) error {
 		if len(a.args) != 1 || (a.args[0] != "docs" && a.args[0] != "schema") {

@@ -90,15 +90,13 @@ func (o *Options) Build(ctx context.Context, j Job) (*Built, error) {
 	b := &Built{Unit: j.Unit, Mode: j.Unit.Mode}
 	b.Footer = ledger.Footer{Pipeline: o.Pipeline, TableID: o.TableID, Epoch: o.Epoch, Table: j.Unit.Table, Partition: j.Unit.Partition}
 	files := make([]*parquetfile.File, len(j.Inputs))
+	inputs := o.newShelf(ctx, &j.Unit)
+	defer inputs.close()
 	for i := range j.Inputs {
 		in := &j.Inputs[i]
-		r, err := o.open(in)
+		r, err := inputs.add(in)
 		if err != nil {
 			return nil, o.inputError(j, in, err)
-		}
-		defer r.Close()
-		if o.Throttle != nil && j.Unit.Mode != ledger.ModePublish {
-			r = slowed{r, ctx, o.Throttle}
 		}
 		f, footer, err := check(r, in.Rows, []string{in.ID}, in.Partition)
 		if err != nil {

@@ -18,6 +18,7 @@
 //     names exactly the unit's leaf ids and partition; anything else halts.
 //   - C4: a target holds the rows of its inputs in the order of the plan, and
 //     its audit footer is the sum of theirs.
+//   - C5: however many inputs a unit has, few of them are open at once.
 //
 // Crash story: dying before the rename leaves garbage under an attempt's name,
 // and the redo builds the target anew; dying after it leaves a visible target

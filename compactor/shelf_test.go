@@ -1,0 +1,64 @@
+package compactor
+
+import (
+	"testing"
+
+	"github.com/hivesink/hivesink/ledger"
+	"github.com/hivesink/hivesink/storage"
+)
+
+// counted is a file system that counts the files that are open for reading.
+type counted struct {
+	storage.FS
+	open, most int
+}
+
+type countedReader struct {
+	storage.Reader
+	fs *counted
+}
+
+func (c *counted) Open(name string) (storage.Reader, error) {
+	r, err := c.FS.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	c.open++
+	c.most = max(c.most, c.open)
+	return countedReader{r, c}, nil
+}
+
+func (r countedReader) Close() error {
+	r.fs.open--
+	return r.Reader.Close()
+}
+
+// TestManyInputs: however many inputs a unit has, few of them are open at once,
+// and the target has all of them, in order (C4, C5).
+func TestManyInputs(t *testing.T) {
+	for name, final := range map[string]func(i int) bool{
+		"rewrite": func(int) bool { return false },
+		"merge":   func(i int) bool { return i%2 == 0 },
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t)
+			fs := &counted{FS: b.o.FS}
+			b.o.FS = fs
+			j := Job{Unit: ledger.Unit{ID: "0000000000000001", Target: "part-1-0000000000000001.parquet", Mode: name}}
+			for i := range 5 * openInputs {
+				in := b.part(t, 1+i%3, final(i))
+				j.Inputs = append(j.Inputs, in)
+				j.Unit.Inputs = append(j.Unit.Inputs, in.ID)
+				j.Unit.Rows += in.Rows
+			}
+			built, err := b.o.Build(t.Context(), j)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if fs.most > openInputs+1 || fs.open != 0 { // and the target, which is verified
+				t.Errorf("%d files open at once, %d at the end", fs.most, fs.open)
+			}
+			b.check(t, built)
+		})
+	}
+}

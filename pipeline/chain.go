@@ -105,6 +105,8 @@ func (c *chain) cutAndAppend(ctx context.Context, ended, complete bool) error {
 		c.staging.add(&cp.Parts[i])
 	}
 	c.restage()
+	writer.Named(cuts)
+	c.eased.put()
 	for i := range cp.Units {
 		c.queue = append(c.queue, cp.Units[i].ID)
 	}

@@ -13,15 +13,17 @@ func (t token) put() {
 }
 
 // Gate blocks while limits.staging is exceeded (P4): by hidden files, until some
-// are published; by the spool, until a checkpoint has handed its bytes over.
+// are published; by those that no checkpoint names yet, until one does; by the
+// spool, until a checkpoint has handed its bytes over.
 func (p *Pipeline) Gate(ctx context.Context) error {
 	for waited := false; p.c.crowded(); waited = true {
 		if !waited {
 			p.Stats.Waits.Add(1)
 		}
 		if p.c.staged.Load() <= p.c.stage {
-			// What fills the spool are files that are open. Who waits here does
-			// not write, and perhaps nobody else does or would ask for it.
+			// What fills the spool are files that are open, and what no checkpoint
+			// names nothing can publish. Who waits here does not write, and perhaps
+			// nobody else does or would ask for it.
 			if err := p.Checkpoint(ctx); err != nil {
 				return err
 			}
@@ -47,9 +49,9 @@ func (p *Pipeline) Gate(ctx context.Context) error {
 
 // crowded says whether limits.staging is exceeded.
 func (c *chain) crowded() bool {
-	bytes := c.staged.Load()
+	open, closed := c.writer.Hidden()
 	if c.spooled != nil {
-		bytes += c.spooled()
+		open = c.spooled() // and there those are
 	}
-	return bytes > c.stage
+	return c.staged.Load()+open+closed > c.stage
 }

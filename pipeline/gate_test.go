@@ -14,6 +14,7 @@ import (
 	"github.com/hivesink/hivesink/source"
 	"github.com/hivesink/hivesink/storage/localfs"
 	"github.com/hivesink/hivesink/storage/memobj"
+	"github.com/hivesink/hivesink/writer"
 )
 
 // TestStagingLimit: with hardly any room for hidden files, four readers that wait
@@ -56,6 +57,69 @@ limits: {staging: 100KB}
 	}
 	if err := p.Release(); err != nil {
 		t.Fatal(err)
+	}
+	ids, _ := visible(t, localfs.New(), filepath.ToSlash(filepath.Join(dir, "t")))
+	if len(ids) != 200000 || len(slices.Compact(ids)) != 200000 {
+		t.Fatalf("%d rows visible", len(ids))
+	}
+}
+
+// TestPartFilesCount: part files that no checkpoint names yet count for
+// limits.staging. There is no checkpoint but the one that a reader asks for
+// because it would wait (P4).
+func TestPartFilesCount(t *testing.T) {
+	dir := t.TempDir()
+	yaml := strings.NewReplacer("{dir}", dir).Replace(`
+pipeline: gate
+state_dir: {dir}/state
+source:
+  datagen: {rows: 200000}
+  readers: 4
+table:
+  name: t
+  location: {dir}/t
+  columns: [id bigint, ts timestamp, name string]
+  partitioned_by: [{dt: date(ts)}]
+checkpoint: {interval: 1h}
+rolling: {rows: 1000}
+compaction: {policy: hold, max_delay: 1h}
+limits: {staging: 500KB}
+`)
+	cfg, err := config.Parse("gate.yaml", []byte(yaml), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var most atomic.Int64
+	p, err := Open(context.Background(), Options{Config: cfg, Version: "test"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	o, err := SourceOptions(cfg, p.Schema())
+	if err != nil {
+		t.Fatal(err)
+	}
+	src, err := source.NewDatagen(DatagenOptions(cfg), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.c.events = func(Event) { // nothing is written yet
+		open, closed := p.c.writer.Hidden()
+		most.Store(max(most.Load(), open+closed+p.c.staged.Load()))
+	}
+	if err := p.Run(context.Background(), src); err != nil {
+		t.Fatal(err)
+	}
+	waits := p.Stats.Waits.Load()
+	open, closed := p.c.writer.Hidden()
+	if err := p.Release(); err != nil {
+		t.Fatal(err)
+	}
+	if open != 0 || closed != 0 {
+		t.Errorf("%d and %d bytes are in no checkpoint at the end", open, closed)
+	}
+	// Each reader may be a batch beyond it.
+	if n := most.Load(); waits == 0 || n > 500<<10+4*source.DefaultBatchBytes {
+		t.Errorf("%d waits, up to %d hidden bytes", waits, n)
 	}
 	ids, _ := visible(t, localfs.New(), filepath.ToSlash(filepath.Join(dir, "t")))
 	if len(ids) != 200000 || len(slices.Compact(ids)) != 200000 {
@@ -134,7 +198,7 @@ limits: {staging: 100KB, memory: 16MB}
 // TestGateEasesAll: four wait at the gate; one token for all is passed on, and
 // everyone comes through when the staged bytes have gone down once (P4).
 func TestGateEasesAll(t *testing.T) {
-	p := &Pipeline{c: &chain{stage: 100, staging: newStaging(&ledger.State{}), eased: make(token, 1)},
+	p := &Pipeline{c: &chain{stage: 100, staging: newStaging(&ledger.State{}), eased: make(token, 1), writer: new(writer.Options)},
 		failed: make(chan struct{}), stopped: make(chan struct{})}
 	p.c.staging.bytes = 101
 	p.c.restage()

@@ -112,11 +112,7 @@ func (b *bucket) rangeOf(source string) *ledger.Range {
 
 // age is what the rolling policy looks at.
 func (b *bucket) age() rolling.File {
-	f := rolling.File{Rows: b.rows, Opened: b.firstWrite, LastWrite: b.lastWrite, Bytes: b.cols.Bytes()}
-	if b.part != nil {
-		f.Bytes += b.part.enc.Size()
-	}
-	return f
+	return rolling.File{Rows: b.rows, Opened: b.firstWrite, LastWrite: b.lastWrite, Bytes: b.cols.Bytes() + b.written()}
 }
 
 // flushGroup writes the buffered rows as one row group, opening the part file

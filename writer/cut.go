@@ -19,6 +19,7 @@ type Cut struct {
 	Sources map[string]ledger.Source // those that moved
 	parts   []ledger.Part
 	buckets []*bucket
+	hidden  hidden // when it was made
 }
 
 // Cut takes everything out of the lane between two batches (W2). It is cheap:
@@ -29,7 +30,8 @@ func (l *Lane) Cut() (*Cut, error) {
 	if l.broken != nil {
 		return nil, l.broken
 	}
-	c := &Cut{o: l.o, parts: l.closed, Sources: make(map[string]ledger.Source)}
+	c := &Cut{o: l.o, parts: l.closed, hidden: l.hidden, Sources: make(map[string]ledger.Source)}
+	l.hidden = hidden{}
 	for _, b := range l.live {
 		if b.rows > 0 {
 			c.buckets = append(c.buckets, b)

@@ -25,6 +25,7 @@ type Lane struct {
 	live    []*bucket // all buckets of this cut, in the order they were opened
 	closed  []ledger.Part
 	sources map[string]*source
+	hidden  hidden
 	fresh   int   // partitions opened since the last cut
 	broken  error // W1: an I/O error poisons the lane
 	scratch scratch
@@ -358,9 +359,11 @@ func (l *Lane) after(b *bucket) error {
 // flushFull writes a full row group and keeps the part file open, unless too
 // many are open already (W5).
 func (l *Lane) flushFull(b *bucket) error {
+	was := b.written()
 	if err := l.o.flushGroup(b, true); err != nil {
 		return err
 	}
+	l.hide(b.written()-was, 0)
 	if b.part.kept {
 		return nil
 	}
@@ -372,12 +375,14 @@ func (l *Lane) flushFull(b *bucket) error {
 
 // roll closes the bucket's part.
 func (l *Lane) roll(b *bucket) error {
+	was := b.written()
 	p, err := l.o.closePart(b)
 	if err != nil {
 		return err
 	}
 	if p != nil {
 		l.closed = append(l.closed, *p)
+		l.hide(-was, p.Bytes)
 	}
 	l.o.releaseColumns(b)
 	return nil
@@ -392,6 +397,9 @@ func (l *Lane) rollAll(list []*bucket) error {
 			return err
 		}
 		l.closed = append(l.closed, parts...)
+		for i := range parts {
+			l.hide(0, parts[i].Bytes)
+		}
 	}
 	for _, b := range alone {
 		if err := l.roll(b); err != nil {

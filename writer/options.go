@@ -75,6 +75,7 @@ type Options struct {
 	columns map[*parquetfile.Schema][]*parquetfile.Columns
 	// idleBytes is the memory of the idle columns.
 	idleBytes int64
+	hidden    hiddenTotal
 }
 
 type parquetKey struct {

@@ -88,7 +88,11 @@ func (s *Schema) Takes(f *File) error {
 	// Whole paths: a name may have dots in it, and a file two columns of a name.
 	known := make(map[string]int, len(s.leaves))
 	for i := range s.leaves {
-		known[strings.Join(s.leaves[i].path, "\x00")] = 1
+		if path := s.leaves[i].path; f.typ.lacks(path[0]) {
+			known[path[0]] = 1 // whatever the table has there
+		} else {
+			known[strings.Join(path, "\x00")] = 1
+		}
 	}
 	for i, col := range f.typ.leaves {
 		switch key := strings.Join(col.Path(), "\x00"); known[key] {

@@ -65,6 +65,9 @@ func TestColumnThatIsAlwaysNull(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", typ, err)
 		}
+		if err := compiled(t, schemaOf(t, "id bigint", "n "+typ, "l array<int>")).Takes(inputs[1]); err != nil {
+			t.Errorf("%s: %v", typ, err)
+		}
 		if got := arrowRows(t, data); len(got) != 3000 || got[7] != "id=7 n=(null)" {
 			t.Errorf("%s: %d rows, the eighth %q", typ, len(got), got[7])
 		}

@@ -90,6 +90,10 @@ func isEmptyStream(err error) bool { return strings.Contains(err.Error(), "no do
 func (d *decoder) value(n *yaml.Node, v reflect.Value, path string) {
 	n = target(n)
 	if n == nil || n.Tag == "!!null" && n.Kind == yaml.ScalarNode {
+		if n != nil && n.Value != "" && path == "source.csv.null" {
+			// The one option for which these words are likely to be meant.
+			d.problem(n, path, `write "`+n.Value+`" in quotes, or leave it out`, "%s without quotes is YAML's word for no value", n.Value)
+		}
 		return // a key without a value is a key left out
 	}
 	switch p := v.Addr().Interface().(type) {

@@ -157,6 +157,39 @@ func TestPeriodHoldsItsInstants(t *testing.T) {
 	}
 }
 
+// L6: the last day of a leap year, in zones that follow a yearly rule: from 2038
+// on in every zone database, from the zone's last change of rules on in the one
+// that the binary brings along.
+func TestLastDayOfLeapYear(t *testing.T) {
+	spec := []Transform{{Name: "dt", Func: Date, Column: "ts"}, {Name: "hr", Func: Hour, Column: "ts"}}
+	for _, name := range []string{"America/New_York", "Europe/Berlin", "Australia/Lord_Howe", "America/Santiago", "Antarctica/Troll"} {
+		loc, err := time.LoadLocation(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, year := range []int{2040, 2041, 2096} {
+			at := time.Date(year, 12, 29, 0, 30, 0, 0, time.UTC)
+			for ; at.Before(time.Date(year+1, 1, 3, 0, 0, 0, 0, time.UTC)); at = at.Add(time.Hour) {
+				micros := at.UnixMicro()
+				z := NewZone(loc)
+				from, to, offset := z.Span(micros)
+				if _, want := at.In(loc).Zone(); from > micros || to <= micros || offset != int64(want)*microsPerSecond {
+					t.Fatalf("%s at %s: [%d %d), offset %d, want %d s", name, at, from, to, offset, want)
+				}
+				local := z.Local(micros)
+				values := []string{string(spec[0].AppendTime(nil, local)), string(spec[1].AppendTime(nil, local))}
+				start, end, ok := Period(spec, values, loc)
+				if !ok || end-start != microsPerHour || micros < start || micros >= end {
+					t.Fatalf("%s at %s: period [%d %d) of %v, %v", name, at, start, end, values, ok)
+				}
+				if got := instant(local, loc); got != micros {
+					t.Fatalf("%s at %s: instant %d, want %d", name, at, got, micros)
+				}
+			}
+		}
+	}
+}
+
 func TestExtract(t *testing.T) {
 	for _, c := range []struct {
 		pattern, formatter, zone string

@@ -43,8 +43,9 @@ func (z *Zone) Local(micros int64) int64 {
 	return micros + z.offset
 }
 
-// Span is the interval of instants around micros that have the same offset,
-// and that offset. The last instant of all belongs to the last interval.
+// Span is an interval of instants around micros that have the same offset, and
+// that offset: from <= micros < to. The one before or behind it may have the same.
+// The last instant of all belongs to the last interval.
 func (z *Zone) Span(micros int64) (from, to, offset int64) {
 	if micros < z.from || micros >= z.to {
 		z.seek(micros)
@@ -63,6 +64,13 @@ func (z *Zone) seek(micros int64) {
 	}
 	if !end.IsZero() {
 		z.to = end.UnixMicro()
+	}
+	if z.to <= micros {
+		// Where a zone follows a yearly rule, the library ends the year after 365
+		// days: the last day of a leap year begins at its own end, and who goes
+		// from interval to interval would stay there for ever. Its offset holds
+		// until the year is over, which is when that day is, in UTC.
+		z.to = (floorDiv(micros, microsPerDay) + 1) * microsPerDay
 	}
 }
 

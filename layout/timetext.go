@@ -61,6 +61,11 @@ func (z *Zone) seek(micros int64) {
 	start, end := t.ZoneBounds()
 	if !start.IsZero() {
 		z.from = start.UnixMicro()
+		if _, then := start.Zone(); then != seconds {
+			// In the year in which a zone begins to follow a yearly rule, the
+			// library's interval reaches back to before that.
+			z.from = micros
+		}
 	}
 	if !end.IsZero() {
 		z.to = end.UnixMicro()

@@ -110,7 +110,7 @@ func (c *chain) cutAndAppend(ctx context.Context, ended, complete bool) error {
 	for i := range cp.Units {
 		c.queue = append(c.queue, cp.Units[i].ID)
 	}
-	c.intake.complete(sources)
+	c.intake.complete(sources, cp.Parts)
 	c.stats.Checkpoints.Add(1)
 	c.stats.PartFiles.Add(int64(len(parts)))
 	c.emit(Event{Kind: "checkpoint", Checkpoint: cp.Number, Files: len(parts), Watermark: cp.Watermark})

@@ -1,6 +1,10 @@
 package pipeline
 
-import "context"
+import (
+	"context"
+
+	"github.com/hivesink/hivesink/writer"
+)
 
 // token wakes one of those who wait for it; who is woken passes it on.
 type token chan struct{}
@@ -45,6 +49,18 @@ func (p *Pipeline) Gate(ctx context.Context) error {
 		}
 	}
 	return p.over()
+}
+
+// pass is the gate after a write. A lane that has met more new partitions than a
+// checkpoint may name asks for one at once, which refuses them: until the next
+// one they would fill the memory, whatever limits.memory says.
+func (p *Pipeline) pass(ctx context.Context, out writer.Outcome) error {
+	if out.NewPartitions > p.c.newPartitions {
+		if err := p.Checkpoint(ctx); err != nil {
+			return err
+		}
+	}
+	return p.Gate(ctx)
 }
 
 // crowded says whether limits.staging is exceeded.

@@ -2,6 +2,7 @@ package pipeline
 
 import (
 	"context"
+	"errors"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -10,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/hivesink/hivesink/config"
+	"github.com/hivesink/hivesink/internal/fault"
 	"github.com/hivesink/hivesink/ledger"
 	"github.com/hivesink/hivesink/source"
 	"github.com/hivesink/hivesink/storage/localfs"
@@ -219,6 +221,61 @@ func TestGateEasesAll(t *testing.T) {
 	for range 4 {
 		if err := <-through; err != nil {
 			t.Fatal(err)
+		}
+	}
+}
+
+// TestPartitionsWithoutEnd: a wrong partition column is found out when the limit
+// is passed, and not at the next checkpoint, for which there may be no memory.
+// What is known already is not counted.
+func TestPartitionsWithoutEnd(t *testing.T) {
+	dir := t.TempDir()
+	run := func(rows, limit string) (*Pipeline, error) {
+		t.Helper()
+		yaml := strings.NewReplacer("{dir}", dir, "{rows}", rows, "{limit}", limit).Replace(`
+pipeline: gate
+state_dir: {dir}/state
+source:
+  datagen: {rows: {rows}}
+table:
+  name: t
+  location: {dir}/t
+  columns: [id bigint, ts timestamp]
+  partitioned_by: [id]
+checkpoint: {interval: 1h}
+limits: {new_partitions_per_checkpoint: {limit}}
+`)
+		cfg, err := config.Parse("gate.yaml", []byte(yaml), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := Open(context.Background(), Options{Config: cfg, Version: "test"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		o, err := SourceOptions(cfg, p.Schema())
+		if err != nil {
+			t.Fatal(err)
+		}
+		src, err := source.NewDatagen(DatagenOptions(cfg), o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return p, errors.Join(p.Run(context.Background(), src), p.Release())
+	}
+	p, err := run("300000", "50")
+	if fault.ClassOf(err) != fault.Halt || !strings.Contains(err.Error(), "new_partitions_per_checkpoint") {
+		t.Fatalf("the run ends with %v", err)
+	}
+	if n := p.Stats.RowsRead.Load(); n > 20000 {
+		t.Errorf("%d records were read before", n)
+	}
+	if p, err = run("60", "60"); err != nil {
+		t.Fatal(err)
+	}
+	for i, known := range map[string]bool{"id=1": true, "id=100000": false} {
+		if p.c.intake.named(ledger.MainTable, i) != known {
+			t.Errorf("%s: known %v", i, !known)
 		}
 	}
 }

@@ -18,12 +18,30 @@ type intake struct {
 	mu    sync.Mutex
 	known map[string]*ledger.Source // what they point to never changes
 	track *watermark.Tracker
+	// idle are those that were said to have nothing to read, since when. A
+	// checkpoint that takes what was written before then does not end it.
+	idle map[string]int64
+	// partitions are those that a checkpoint has named, by ledger.PartitionKey.
+	partitions map[string]struct{}
 }
 
 func newIntake(st *ledger.State, o watermark.Options) *intake {
 	t := watermark.New(o)
 	t.Restore(st.Watermark)
-	return &intake{known: maps.Clone(st.Sources), track: t}
+	i := &intake{known: maps.Clone(st.Sources), track: t, idle: make(map[string]int64), partitions: make(map[string]struct{}, len(st.Partitions))}
+	for key := range st.Partitions { // each by itself: the order does not matter
+		i.partitions[key] = struct{}{}
+	}
+	return i
+}
+
+// named says whether a checkpoint has named a partition.
+func (i *intake) named(table, partition string) bool {
+	key := ledger.PartitionKey(table, partition)
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	_, ok := i.partitions[key]
+	return ok
 }
 
 // own lets a source partition take part in the watermark, in the state the last
@@ -36,6 +54,7 @@ func (i *intake) own(name string) ledger.Source {
 		s = *known
 	}
 	i.track.Own(name, s.Watermark) // also one that had ended: it has grown
+	delete(i.idle, name)
 	return s
 }
 
@@ -50,10 +69,13 @@ func (i *intake) all() map[string]ledger.Source {
 	return out
 }
 
-// complete notes what a complete checkpoint has moved.
-func (i *intake) complete(moved map[string]ledger.Source) {
+// complete notes what a complete checkpoint has moved, and the partitions it names.
+func (i *intake) complete(moved map[string]ledger.Source, parts []ledger.Part) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
+	for k := range parts {
+		i.partitions[ledger.PartitionKey(parts[k].Table, parts[k].Partition)] = struct{}{}
+	}
 	for name, s := range moved { // each by itself: the order does not matter
 		i.known[name] = &s
 	}
@@ -68,6 +90,9 @@ func (i *intake) observe(moved map[string]ledger.Source, outOfOrderness, now int
 		s := moved[name]
 		if s.Watermark != ledger.NoWatermark {
 			i.track.Observe(name, min(s.Watermark, math.MaxInt64-outOfOrderness)+outOfOrderness, now)
+		}
+		if since, ok := i.idle[name]; ok {
+			i.track.CaughtUp(name, since)
 		}
 		if s.Ended {
 			i.track.Ended(name)
@@ -91,9 +116,24 @@ func (i *intake) hold(name string) {
 	i.track.Hold(name)
 }
 
-// caughtUp says that a source partition has nothing to read at present.
+// caughtUp says that a source partition has nothing to read at present, until it
+// is written to.
 func (i *intake) caughtUp(name string, now int64) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	i.track.CaughtUp(name, now)
+	if _, ok := i.idle[name]; !ok {
+		i.idle[name] = now
+	}
+}
+
+// written says that there are records again of a source partition that may have
+// been said to be caught up.
+func (i *intake) written(name string) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if _, ok := i.idle[name]; ok {
+		delete(i.idle, name)
+		i.track.Hold(name)
+	}
 }

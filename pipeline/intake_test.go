@@ -6,9 +6,11 @@ import (
 	"time"
 
 	"github.com/hivesink/hivesink/internal/kv"
+	"github.com/hivesink/hivesink/ledger"
 	"github.com/hivesink/hivesink/storage"
 	"github.com/hivesink/hivesink/storage/faultfs"
 	"github.com/hivesink/hivesink/storage/memfs"
+	"github.com/hivesink/hivesink/watermark"
 )
 
 // TestReadingWaitsForNoPublication: what a reader needs to begin is answered
@@ -66,5 +68,35 @@ func TestReadingWaitsForNoPublication(t *testing.T) {
 	}
 	if _, err := p.Own(ctx, simSources[0]); err == nil {
 		t.Error("a pipeline that is closed lends a source partition")
+	}
+}
+
+// TestIdleOutlivesCheckpoint: who has said that there is nothing to read has said
+// so, also when a checkpoint takes what was written before.
+func TestIdleOutlivesCheckpoint(t *testing.T) {
+	const minute = int64(60_000_000)
+	i := newIntake(ledger.NewState(), watermark.Options{IdleTimeout: minute})
+	i.own("a")
+	i.own("b")
+	moved := func(at int64) map[string]ledger.Source { return map[string]ledger.Source{"a": {Watermark: at}} }
+	now := int64(1_000_000_000)
+	i.written("a")
+	i.caughtUp("a", now)
+	i.observe(moved(100), 0, now+1)
+	i.observe(map[string]ledger.Source{"b": {Watermark: 500}}, 0, now+2)
+	if w := i.observe(nil, 0, now+minute-1); w != 100 {
+		t.Errorf("before the timeout: watermark %d, want 100", w)
+	}
+	if w := i.observe(nil, 0, now+minute); w != 500 {
+		t.Errorf("after the timeout: watermark %d, want 500: a is idle", w)
+	}
+	i.observe(map[string]ledger.Source{"b": {Watermark: 900}}, 0, now+minute)
+	i.written("a")
+	if w := i.observe(nil, 0, now+2*minute); w != 900 { // never back
+		t.Errorf("watermark %d, want 900", w)
+	}
+	i.observe(moved(700), 0, now+2*minute)
+	if w := i.observe(map[string]ledger.Source{"b": {Watermark: 2000}}, 0, now+4*minute); w != 900 {
+		t.Errorf("with rows of a again: watermark %d, want 900", w)
 	}
 }

@@ -20,14 +20,21 @@ func (p *Pipeline) WriteBatch(ctx context.Context, lane *writer.Lane, name strin
 	if rec.NumRows() > 0 {
 		b.Record = rec
 	}
+	p.c.intake.written(name) // before: no checkpoint may find it idle with these rows
 	out, err := lane.Write(ctx, name, b)
 	if err == nil || out.Accepted > 0 {
 		p.count(out, b.Count, 0, 0)
 	}
+	if err == nil && out.NewPartitions > p.c.newPartitions {
+		// The batch is taken: whatever becomes of this is the pipeline's affair, and
+		// the next call tells.
+		_ = p.Checkpoint(ctx)
+	}
 	return p.c.judge(err)
 }
 
-// CaughtUp says that a source partition has nothing to read at present.
+// CaughtUp says that a source partition has nothing to read at present, until the
+// next WriteBatch.
 func (p *Pipeline) CaughtUp(name string) error {
 	if err := p.alive(context.Background()); err != nil {
 		return err

@@ -219,7 +219,7 @@ func (l *live) write(ctx context.Context, r *liveReader, ev source.Event) error 
 	if b.End {
 		l.ended(r, ev.Split)
 	}
-	return p.Gate(ctx)
+	return p.pass(ctx, out)
 }
 
 // ended notes the end of a split. The last one ends the run.

@@ -277,6 +277,7 @@ func (p *Pipeline) assemble(ctx context.Context, o Options, log *ledger.Ledger) 
 	if s, ok := stage.(interface{ Waiting() int64 }); ok {
 		p.c.spooled = s.Waiting
 	}
+	w.Known = p.c.intake.named
 	p.c.staging = newStaging(log.State())
 	p.c.restage()
 	p.c.core.Start(o.Now())

@@ -130,7 +130,7 @@ func (p *Pipeline) readSplit(ctx context.Context, src source.Source, s source.Sp
 		if err != nil {
 			return p.c.judge(err)
 		}
-		if err := p.Gate(ctx); err != nil {
+		if err := p.pass(ctx, out); err != nil {
 			return err
 		}
 	}

@@ -26,7 +26,7 @@ type Lane struct {
 	closed  []ledger.Part
 	sources map[string]*source
 	hidden  hidden
-	fresh   int   // partitions opened since the last cut
+	fresh   int   // partitions opened since the last cut that were not known
 	broken  error // W1: an I/O error poisons the lane
 	scratch scratch
 }
@@ -115,8 +115,8 @@ func (l *Lane) Err() error {
 // Outcome says what became of a batch's records.
 type Outcome struct {
 	Accepted, Bad, Dead, Dropped, Late int64
-	// NewPartitions is how many buckets this lane has opened since the last
-	// cut.
+	// NewPartitions is how many partitions this lane has met since the last cut
+	// that were not known.
 	NewPartitions int
 }
 
@@ -296,7 +296,9 @@ func (l *Lane) bucket(n int, late bool) *bucket {
 		}
 		(*list)[n] = b
 		l.live = append(l.live, b)
-		l.fresh++
+		if l.o.Known == nil || !l.o.Known(table, b.path()) {
+			l.fresh++
+		}
 	}
 	if b.cols == nil {
 		b.cols = l.o.newColumns(b.schema)

@@ -63,6 +63,8 @@ type Options struct {
 	Late      string
 
 	Bad *BadPolicy
+	// Known says whether a checkpoint has named a partition; nil: none has.
+	Known func(table, partition string) bool
 
 	Random func() uint64
 	Now    func() int64 // wall clock, microseconds

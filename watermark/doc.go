@@ -21,7 +21,8 @@
 //     partition idle: one that fails, waits or moves holds Current.
 //     One that is polled (Polled) is idle only as of its last empty answer, and
 //     only while such answers keep coming: when they stop, for whatever reason,
-//     it holds Current again.
+//     it holds Current again. When the clock is set back the timeout begins
+//     anew.
 //   - T5: an event later than now + max_future never advances anything.
 //   - T6: when all have ended, Current is the largest of their watermarks, so
 //     that a bounded run does not stop at its slowest file; when all that have

@@ -104,8 +104,8 @@ func (t *Tracker) Polled(name string, now int64) {
 	if s == nil || !s.opened {
 		return
 	}
-	if s.polled && now-s.seen > fresh {
-		s.caughtUp = false // nobody knows what was meanwhile
+	if s.polled && (now-s.seen > fresh || now < s.seen) {
+		s.caughtUp = false // nobody knows what was meanwhile, or how long it was
 	}
 	if !s.caughtUp {
 		s.caughtUp, s.since = true, now
@@ -178,6 +178,9 @@ func (t *Tracker) Current(now int64) int64 {
 func (t *Tracker) isIdle(s *source, now int64) bool {
 	if s.polled {
 		return s.caughtUp && t.o.IdleTimeout > 0 && s.seen-s.since >= t.o.IdleTimeout && now-s.seen <= fresh
+	}
+	if now < s.since { // the clock was set back: the timeout begins anew
+		s.since = now
 	}
 	return s.idle || s.caughtUp && t.o.IdleTimeout > 0 && now-s.since >= t.o.IdleTimeout
 }

@@ -54,7 +54,8 @@ type Config struct {
 	// watermark until they are opened. Not an option of the file.
 	Writers []string `yaml:"-"`
 	// OnCheckpoint is told after each complete checkpoint what is durable: the
-	// position of each writer by its name. Not an option of the file.
+	// position of each writer that moved by its name. The pipeline waits for it,
+	// so that it must not wait for the sink in turn. Not an option of the file.
 	OnCheckpoint func(positions map[string]string) `yaml:"-"`
 
 	filled bool             // defaults are in, zero means zero

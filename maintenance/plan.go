@@ -158,6 +158,7 @@ func parquetName(name string) bool {
 func (c *compaction) readFooters(ctx context.Context, h *handles, p *plan) error {
 	classes := []*parquetfile.File{}
 	var damaged []error
+	encrypted := ""
 	for i := range p.entries {
 		e := &p.entries[i]
 		if !e.visibleFile() {
@@ -185,9 +186,20 @@ func (c *compaction) readFooters(ctx context.Context, h *handles, p *plan) error
 				continue
 			}
 		}
+		if errors.Is(err, parquetfile.ErrEncrypted) {
+			encrypted = e.Name
+			continue
+		}
 		damaged = append(damaged, fmt.Errorf("%s: %w", e.Name, err))
 	}
+	if damaged == nil && encrypted != "" {
+		return isEncrypted(encrypted)
+	}
 	return errors.Join(damaged...)
+}
+
+func isEncrypted(name string) error {
+	return leaveAlone("%s is encrypted, and encrypted files are not joined", name)
 }
 
 // forget drops footers that are kept; they are read again when they are needed.
@@ -372,7 +384,10 @@ func (c *compaction) choose(h *handles, p *plan, t *target) error {
 		return err
 	}
 	t.Inputs = len(t.inputs)
-	for _, d := range t.inputs {
+	for i, d := range t.inputs {
+		if files[i].Encrypted() {
+			return isEncrypted(d.Name)
+		}
 		t.Rows += d.rows
 		t.BytesIn += d.Size
 	}

@@ -2,11 +2,13 @@ package maintenance
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io/fs"
 	"path"
 	"reflect"
+	"slices"
 	"sync/atomic"
 	"testing"
 
@@ -163,6 +165,37 @@ func TestSummaryFiles(t *testing.T) {
 	}
 	if rep.Compacted == 0 {
 		t.Error("the other partitions were not compacted")
+	}
+}
+
+// encrypted says of a file that its columns are encrypted: an algorithm as the
+// last field of its footer.
+func encrypted(data []byte) []byte {
+	n := int(binary.LittleEndian.Uint32(data[len(data)-8:]))
+	out := slices.Clone(data[:len(data)-8-1]) // without the end of the struct
+	out = append(out, 0x1c, 0x1c, 0, 0, 0)    // field 8: AES_GCM_V1 of nothing
+	return append(binary.LittleEndian.AppendUint32(out, uint32(n+4)), "PAR1"...)
+}
+
+// Encrypted files are neither damaged nor joined, and a dry run says so too.
+func TestEncryptedFiles(t *testing.T) {
+	fsys := foreign(t)
+	for i := range 2 {
+		put(t, fsys, fmt.Sprintf("%s/dt=5/%d.parquet", root, i), encrypted(fileOf(t, 0, 10, nil)))
+		put(t, fsys, fmt.Sprintf("%s/dt=6/%d.parquet", root, i), []byte("PARE, and what nobody can read PARE"))
+	}
+	put(t, fsys, root+"/dt=7/one.parquet", encrypted(fileOf(t, 0, 10, nil)))
+	for _, dry := range []bool{true, false} {
+		o := options(fsys)
+		o.DryRun = dry
+		rep := run(t, o)
+		for _, partition := range []string{"dt=5", "dt=6"} {
+			if p := outcome(t, rep, partition, LeftAlone); !contains(p.Reason, "is encrypted") {
+				t.Errorf("%s: %s", partition, p.Reason)
+			}
+		}
+		outcome(t, rep, "dt=7", AsItWas)
+		outcome(t, rep, "dt=0", Compacted)
 	}
 }
 

@@ -81,7 +81,7 @@ func footerOf(inputs []*File, o *JoinOptions) (footer, error) {
 	for i, f := range inputs {
 		raw := f.foot
 		if raw.encrypted {
-			return out, fmt.Errorf("input %d: %w", i, errEncrypted)
+			return out, fmt.Errorf("input %d: %w", i, ErrEncrypted)
 		}
 		out.version = max(out.version, raw.version)
 		if i == 0 {

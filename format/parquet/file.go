@@ -25,7 +25,10 @@ type File struct {
 	from, to int
 }
 
-var magic = []byte("PAR1")
+var (
+	magic          = []byte("PAR1")
+	magicEncrypted = []byte("PARE") // its footer is
+)
 
 // tailBytes follow the footer: its length and the closing magic.
 const tailBytes = 8
@@ -79,6 +82,9 @@ func readFooter(r io.ReaderAt, size int64) ([]byte, error) {
 	var head [4]byte
 	if n, err := r.ReadAt(head[:], 0); n < len(head) {
 		return nil, fmt.Errorf("read its first bytes: %w", err)
+	}
+	if bytes.Equal(head[:], magicEncrypted) {
+		return nil, ErrEncrypted
 	}
 	if !bytes.Equal(head[:], magic) {
 		return nil, fmt.Errorf("it is no Parquet file: it begins with %q, not with PAR1", head)
@@ -181,6 +187,9 @@ func (f *File) checkOverlaps() error {
 	}
 	return nil
 }
+
+// Encrypted says whether columns are encrypted of which the footer tells.
+func (f *File) Encrypted() bool { return f.foot.encrypted }
 
 // Rows is the number of rows.
 func (f *File) Rows() int64 {

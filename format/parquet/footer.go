@@ -29,7 +29,8 @@ type rawField struct {
 	value []byte
 }
 
-var errEncrypted = errors.New("it is encrypted; encrypted files are not merged")
+// ErrEncrypted is a file, whole or in part, that only who has its keys can read.
+var ErrEncrypted = errors.New("it is encrypted; encrypted files are not merged")
 
 func parseFooter(b []byte) (*rawFooter, error) {
 	out := &rawFooter{}
@@ -104,7 +105,7 @@ func (c rawColumn) appendTo(dst []byte, p *places) ([]byte, error) {
 			out.header(3, thriftStruct)
 			out.dst = appendColumnMeta(out.dst, &w, p)
 		case 8, 9: // crypto_metadata, encrypted_column_metadata
-			return nil, errEncrypted
+			return nil, ErrEncrypted
 		default:
 			v := w.skip(typ)
 			if id > 7 {

@@ -61,7 +61,7 @@ func (s *Schema) Merge(ctx context.Context, inputs []*File, w io.Writer, o JoinO
 	known := make(map[*fileType][]source)
 	for i, f := range inputs {
 		if f.foot.encrypted {
-			return Info{}, fmt.Errorf("input %d: %w", i, errEncrypted)
+			return Info{}, fmt.Errorf("input %d: %w", i, ErrEncrypted)
 		}
 		if known[f.typ] == nil {
 			if known[f.typ], err = s.sources(f); err != nil {

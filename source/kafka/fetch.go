@@ -2,8 +2,6 @@ package kafka
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"slices"
 	"time"
 
@@ -290,100 +288,3 @@ func (r *reader) partition(p *partition, q *kmsg.FetchResponseTopicPartition, ba
 	r.w.Hold(p.id)
 	return nil
 }
-
-// empty takes an answer without messages. At the end of the log the partition
-// is caught up; at the last stable offset before it, it is not: an open
-// transaction has messages there, which are read when it has ended (K8).
-func (r *reader) empty(p *partition, q *kmsg.FetchResponseTopicPartition, bare bool) {
-	p.idle = true
-	if r.atEnd(p) {
-		p.ended = true
-		p.pending++
-		r.queue = append(r.queue, &fetched{p: p, from: p.next, next: p.next, epoch: p.epoch, end: true})
-		return
-	}
-	// Before the end there may be nothing at all, when compaction has removed
-	// the last messages.
-	removed := bare && q.LastStableOffset == q.HighWatermark
-	switch {
-	case q.HighWatermark < 0 || p.next < q.HighWatermark && !removed:
-		r.w.Hold(p.id)
-	case p.pending == 0:
-		r.w.CaughtUp(p.id)
-	}
-}
-
-// refused takes the error of one partition.
-func (r *reader) refused(p *partition, q *kmsg.FetchResponseTopicPartition, e error) error {
-	r.w.Hold(p.id)
-	p.wait = time.Now().Add(minBackoff)
-	switch {
-	case errors.Is(e, kerr.OffsetOutOfRange):
-		p.stuck = true
-		r.wg.Go(func() { r.findPlace(p) }) // joined by Close
-		return nil
-	case isFatal(e):
-		return r.fatal(p.name(), e)
-	case isStale(e):
-		p.leader = -1
-	default:
-		p.wait = time.Now().Add(time.Second)
-	}
-	r.s.log.Warn("fetching a partition failed; trying again", "partition", p.name(), "offset", p.next, "error", e)
-	r.lookUpSoon()
-	return nil
-}
-
-// findPlace decides where a partition goes on whose next offset the cluster
-// does not have.
-func (r *reader) findPlace(p *partition) {
-	for {
-		o, err := r.s.askOffsets(r.ctx, partitions{p.topic: {p.partition}})
-		if err == nil {
-			first, last := at(o.first, p.split), at(o.last, p.split)
-			to := first
-			// Retention may take the first message between two looks: of one that
-			// is to begin at the first there is, nothing is missing.
-			if !p.fresh || p.next > first {
-				if to, err = r.s.outOfRange(p.split, p.next, first, last); err != nil {
-					r.fail(err)
-					return
-				}
-			}
-			r.mu.Lock()
-			defer r.mu.Unlock()
-			r.queue = append(r.queue, &fetched{p: p, from: p.next, next: to, epoch: -1, jump: true})
-			p.next, p.epoch, p.stuck = to, -1, false
-			p.pending++
-			r.signal()
-			return
-		}
-		r.s.log.Warn("asking for the offsets of a partition failed; trying again", "partition", p.name(), "error", err)
-		if sleep(r.ctx, time.Second) != nil {
-			return
-		}
-	}
-}
-
-func (r *reader) fatal(what string, e error) error {
-	hint := "check the brokers"
-	if errors.Is(e, kerr.TopicAuthorizationFailed) {
-		hint = "grant the user of source.kafka.sasl READ on the topic"
-	}
-	return fault.Wrap(fault.Halt, hint, fmt.Errorf("%s: %w", what, e))
-}
-
-// damaged counts fetches whose bytes are not as they were written.
-func (r *reader) damaged(p *partition, err error) error {
-	r.w.Hold(p.id)
-	if p.strikes++; p.strikes >= maxStrikes {
-		return fault.Wrap(fault.Halt, "check the broker's disk; to go on behind it, use another pipeline with source.kafka.start",
-			fmt.Errorf("%s at offset %d is damaged: %w", p.name(), p.next, err))
-	}
-	p.wait = time.Now().Add(time.Second)
-	r.s.log.Warn("a fetch is damaged; trying again", "partition", p.name(), "offset", p.next, "error", err)
-	return nil
-}
-
-// maxStrikes is how often damage is fetched before it is believed.
-const maxStrikes = 3

@@ -1,10 +1,13 @@
 package kafka
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"log/slog"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -234,5 +237,40 @@ func TestEmptyBeforeTheEnd(t *testing.T) {
 		if got := slices.Contains(caught, firstSplit); got != c.want || got == slices.Contains(held, firstSplit) {
 			t.Errorf("%s: caught up: %v, held: %v", c.name, caught, held)
 		}
+	}
+}
+
+// A transaction that stays open is logged, with what waits for it, and not before
+// it has been open for long.
+func TestOpenTransactionIsLogged(t *testing.T) {
+	b := newBench(t)
+	s := b.source()
+	var said bytes.Buffer
+	s.log = slog.New(slog.NewTextHandler(&said, nil))
+	lr, err := s.Reader(source.Watch{CaughtUp: func(string) {}, Hold: func(string) {}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer lr.Close()
+	r := lr.(*reader)
+	p := &partition{split: &split{id: splitID("t", 0), topic: "t"}, next: 3, epoch: -1}
+	p.end.Store(noEnd)
+	q := &kmsg.FetchResponseTopicPartition{HighWatermark: 9, LastStableOffset: 3}
+	r.empty(p, q, true)
+	if said.Len() > 0 {
+		t.Errorf("logged at once: %s", &said)
+	}
+	p.open.say = time.Now() // as if it had been open for a minute
+	r.empty(p, q, true)
+	if log := said.String(); strings.Count(log, "a transaction has been open") != 1 || !strings.Contains(log, "first_offset=3") || !strings.Contains(log, "waiting_offsets=6") {
+		t.Errorf("logged: %s", log)
+	}
+	r.empty(p, q, true)
+	if n := strings.Count(said.String(), "\n"); n != 1 {
+		t.Errorf("logged %d times", n)
+	}
+	r.empty(p, &kmsg.FetchResponseTopicPartition{HighWatermark: 9, LastStableOffset: 9}, true)
+	if !p.open.since.IsZero() {
+		t.Error("it has ended, and is not forgotten")
 	}
 }

@@ -75,6 +75,7 @@ type partition struct {
 	removed atomic.Bool
 	shift   int64
 	strikes int // damaged fetches in a row
+	open    openTransaction
 
 	// Of Read.
 	offset int64 // of the next message

@@ -42,7 +42,9 @@ type Source struct {
 	until   config.KafkaPlace
 	later   int64 // until in milliseconds, when that is to come after the start; 0
 	log     *slog.Logger
-	values  func() (*decoder, error)
+	// patience is how long a transaction may be open before that is logged.
+	patience time.Duration
+	values   func() (*decoder, error)
 
 	client  *kgo.Client
 	admin   *kadm.Client
@@ -64,7 +66,7 @@ var _ source.Live = (*Source)(nil)
 // New makes a source; it connects with Splits.
 func New(o Options) (*Source, error) {
 	o.Options = o.Options.WithDefaults()
-	s := &Source{o: o, c: o.Config, log: o.Log, topics: make(map[string]kadm.TopicID), splits: make(map[string]*split), lost: make(map[string]int)}
+	s := &Source{o: o, c: o.Config, log: o.Log, patience: time.Minute, topics: make(map[string]kadm.TopicID), splits: make(map[string]*split), lost: make(map[string]int)}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/hivesink/hivesink/ledger"
 )
@@ -41,6 +42,41 @@ func untilLater(t *testing.T, wait bool) {
 	b.readToEnd(k, false)
 	if len(k.rows) != 20 {
 		t.Errorf("with the run after it %d rows are read, want 20: %v", len(k.rows), k.rows)
+	}
+}
+
+// A bounded run ends also where compaction has removed every message before its
+// end: the leader has nothing to give, and says so.
+func TestUntilBehindWhatIsRemoved(t *testing.T) {
+	b := newBench(t)
+	b.produce(0, 10, 0)
+	open := 2 // answers in which a transaction is open: there may be more
+	b.cluster.ControlKey(int16(kmsg.Fetch), func(req kmsg.Request) (kmsg.Response, error, bool) {
+		b.cluster.KeepControl()
+		resp := req.ResponseKind().(*kmsg.FetchResponse)
+		for _, t := range req.(*kmsg.FetchRequest).Topics {
+			topic := kmsg.NewFetchResponseTopic()
+			topic.Topic, topic.TopicID = t.Topic, t.TopicID
+			for _, p := range t.Partitions {
+				q := kmsg.NewFetchResponseTopicPartition()
+				q.Partition, q.HighWatermark, q.LastStableOffset = p.Partition, 10, 10
+				if open--; open >= 0 {
+					q.LastStableOffset = 4
+				}
+				topic.Partitions = append(topic.Partitions, q)
+			}
+			resp.Topics = append(resp.Topics, topic)
+		}
+		return resp, nil, true
+	})
+	k := &taken{}
+	b.cfg.Until = "end"
+	b.readToEnd(k, false)
+	if len(k.rows) != 0 || k.NextRow != 10 {
+		t.Errorf("%d rows, and the run stands at row %d, want 0 and 10", len(k.rows), k.NextRow)
+	}
+	if open >= 0 {
+		t.Error("the run ended although a transaction was open")
 	}
 }
 

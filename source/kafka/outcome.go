@@ -1,0 +1,143 @@
+package kafka
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/hivesink/hivesink/internal/fault"
+)
+
+// What becomes of a partition whose part of a fetch has no messages.
+
+// empty takes an answer without messages. At the end of the log the partition
+// is caught up; at the last stable offset before it, it is not: an open
+// transaction has messages there, which are read when it has ended (K8).
+func (r *reader) empty(p *partition, q *kmsg.FetchResponseTopicPartition, bare bool) {
+	p.idle = true
+	from := p.next
+	// Before the end there may be nothing at all, when compaction has removed
+	// the last messages.
+	removed := bare && q.LastStableOffset == q.HighWatermark
+	if end := p.end.Load(); removed && end != noEnd && p.next < end && end <= q.HighWatermark {
+		p.next = end
+	}
+	if r.atEnd(p) {
+		p.ended = true
+		p.pending++
+		r.queue = append(r.queue, &fetched{p: p, from: from, next: p.next, epoch: p.epoch, end: true})
+		return
+	}
+	r.blocked(p, q)
+	switch {
+	case q.HighWatermark < 0 || p.next < q.HighWatermark && !removed:
+		r.w.Hold(p.id)
+	case p.pending == 0:
+		r.w.CaughtUp(p.id)
+	}
+}
+
+// blocked logs that a partition has waited long for a transaction to end. One
+// whose producer died and never came back is ended by transaction.timeout.ms;
+// one that hangs by a fault of the cluster never ends by itself.
+func (r *reader) blocked(p *partition, q *kmsg.FetchResponseTopicPartition) {
+	if q.LastStableOffset < 0 || q.LastStableOffset >= q.HighWatermark || p.next < q.LastStableOffset {
+		p.open = openTransaction{}
+		return
+	}
+	now := time.Now()
+	if p.open.offset != q.LastStableOffset || p.open.since.IsZero() {
+		p.open = openTransaction{offset: q.LastStableOffset, since: now, say: now.Add(r.s.patience)}
+	}
+	if now.Before(p.open.say) {
+		return
+	}
+	p.open.say = now.Add(10 * r.s.patience)
+	r.s.log.Warn("a transaction has been open for long: what is behind its first message waits, and the partition holds the watermark; when it outlives its producer's transaction.timeout.ms, end it with kafka-transactions.sh abort",
+		"partition", p.name(), "first_offset", q.LastStableOffset, "waiting_offsets", q.HighWatermark-q.LastStableOffset, "for", now.Sub(p.open.since).Round(time.Second))
+}
+
+// openTransaction is what a partition waits for.
+type openTransaction struct {
+	offset int64     // its first message
+	since  time.Time // seen first; zero: there is none
+	say    time.Time // when to log it
+}
+
+// refused takes the error of one partition.
+func (r *reader) refused(p *partition, q *kmsg.FetchResponseTopicPartition, e error) error {
+	r.w.Hold(p.id)
+	p.wait = time.Now().Add(minBackoff)
+	switch {
+	case errors.Is(e, kerr.OffsetOutOfRange):
+		p.stuck = true
+		r.wg.Go(func() { r.findPlace(p) }) // joined by Close
+		return nil
+	case isFatal(e):
+		return r.fatal(p.name(), e)
+	case isStale(e):
+		p.leader = -1
+	default:
+		p.wait = time.Now().Add(time.Second)
+	}
+	r.s.log.Warn("fetching a partition failed; trying again", "partition", p.name(), "offset", p.next, "error", e)
+	r.lookUpSoon()
+	return nil
+}
+
+// findPlace decides where a partition goes on whose next offset the cluster
+// does not have.
+func (r *reader) findPlace(p *partition) {
+	for {
+		o, err := r.s.askOffsets(r.ctx, partitions{p.topic: {p.partition}})
+		if err == nil {
+			first, last := at(o.first, p.split), at(o.last, p.split)
+			to := first
+			// Retention may take the first message between two looks: of one that
+			// is to begin at the first there is, nothing is missing.
+			if !p.fresh || p.next > first {
+				if to, err = r.s.outOfRange(p.split, p.next, first, last); err != nil {
+					r.fail(err)
+					return
+				}
+			}
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			r.queue = append(r.queue, &fetched{p: p, from: p.next, next: to, epoch: -1, jump: true})
+			p.next, p.epoch, p.stuck = to, -1, false
+			p.pending++
+			r.signal()
+			return
+		}
+		r.s.log.Warn("asking for the offsets of a partition failed; trying again", "partition", p.name(), "error", err)
+		if sleep(r.ctx, time.Second) != nil {
+			return
+		}
+	}
+}
+
+func (r *reader) fatal(what string, e error) error {
+	hint := "check the brokers"
+	if errors.Is(e, kerr.TopicAuthorizationFailed) {
+		hint = "grant the user of source.kafka.sasl READ on the topic"
+	}
+	return fault.Wrap(fault.Halt, hint, fmt.Errorf("%s: %w", what, e))
+}
+
+// damaged counts fetches whose bytes are not as they were written.
+func (r *reader) damaged(p *partition, err error) error {
+	r.w.Hold(p.id)
+	if p.strikes++; p.strikes >= maxStrikes {
+		return fault.Wrap(fault.Halt, "check the broker's disk; to go on behind it, use another pipeline with source.kafka.start",
+			fmt.Errorf("%s at offset %d is damaged: %w", p.name(), p.next, err))
+	}
+	p.wait = time.Now().Add(time.Second)
+	r.s.log.Warn("a fetch is damaged; trying again", "partition", p.name(), "offset", p.next, "error", err)
+	return nil
+}
+
+// maxStrikes is how often damage is fetched before it is believed.
+const maxStrikes = 3

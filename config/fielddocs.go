@@ -140,6 +140,7 @@ var fieldDocs = map[string]string{
 	"Metastore.ConnectTimeout":          "How long connecting may take, authentication included, for each address.",
 	"Metastore.BatchSize":               "Partitions added, changed or read in one call at most.",
 	"Metastore.SASL":                    "Who announces. Left out, the metastore is not told (it must accept that: NOSASL).",
+	"Metastore.TLS":                     "Encrypt connections, and see who answers (`metastore.use.SSL`).",
 	"MetastoreSASL.Mechanism":           "PLAIN for a name and a password, GSSAPI for Kerberos.",
 	"MetastoreSASL.Username":            "Name of the user, for PLAIN.",
 	"MetastoreSASL.Password":            "Password of the user, for PLAIN.",

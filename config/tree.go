@@ -479,6 +479,8 @@ type Metastore struct {
 	// Who announces. Left out, the metastore is not told (it must accept that:
 	// NOSASL).
 	SASL *MetastoreSASL `yaml:"sasl"`
+	// Encrypt connections, and see who answers (`metastore.use.SSL`).
+	TLS *TLS `yaml:"tls"`
 }
 
 // MetastoreSASL says who announces.

@@ -12,6 +12,7 @@ import (
 	"github.com/hivesink/hivesink/hivetype"
 	"github.com/hivesink/hivesink/internal/fault"
 	"github.com/hivesink/hivesink/internal/krb5"
+	"github.com/hivesink/hivesink/internal/tlsopt"
 	"github.com/hivesink/hivesink/layout"
 	"github.com/hivesink/hivesink/ledger"
 	"github.com/hivesink/hivesink/metastore"
@@ -82,6 +83,10 @@ func hiveOptions(cfg *config.Config, schema *record.Schema) (hive.Options, error
 	}
 	for _, a := range m.Addresses() {
 		o.Addresses = append(o.Addresses, strings.TrimPrefix(a, "thrift://"))
+	}
+	var err error
+	if o.TLS, err = tlsopt.Client("metastore.tls", m.TLS); err != nil {
+		return o, err
 	}
 	if s := m.SASL; s != nil {
 		o.Auth = hive.Auth{Mechanism: s.Mechanism, User: s.Username,

@@ -20,7 +20,7 @@ const module = "github.com/hivesink/hivesink"
 var levels = map[string]int{
 	"hivetype": 0, "layout": 0, "rolling": 0, "watermark": 0, "internal/fault": 0, "internal/krb5": 0, "internal/lint": 0, "internal/testproc": 0,
 	"record": 1, "storage": 1, "storage/localfs": 1, "storage/memfs": 1, "storage/hdfsfs": 1, "storage/memobj": 1, "storage/s3fs": 1, "storage/spool": 1, "storage/faultfs": 1, "storage/storagetest": 1, "config": 1,
-	"format": 2, "format/text": 2, "format/json": 2, "format/csv": 2, "format/avro": 2, "format/parquet": 2, "ledger": 2, "internal/kv": 2, "internal/place": 2,
+	"format": 2, "format/text": 2, "format/json": 2, "format/csv": 2, "format/avro": 2, "format/parquet": 2, "ledger": 2, "internal/kv": 2, "internal/place": 2, "internal/tlsopt": 2,
 	"writer": 3, "coordinator": 3, "compactor": 3, "commit": 3,
 	"source": 4, "source/kafka": 4, "maintenance": 4, "metastore": 4, "metastore/hive": 4, "metastore/metastoretest": 4, "metastore/hivetest": 4, "audit": 4,
 	"pipeline":     5,
@@ -46,6 +46,7 @@ var sideways = map[string][]string{
 	"format/avro":             {"format", "format/text"},
 	"format/parquet":          {"format"},
 	"ledger":                  {"internal/kv"},
+	"internal/place":          {"internal/tlsopt"},
 	"metastore/metastoretest": {"metastore"},
 	"source/kafka":            {"source"},
 	"metastore/hive":          {"metastore"},

@@ -2,6 +2,7 @@ package hive
 
 import (
 	"context"
+	"crypto/tls"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/hivesink/hivesink/internal/fault"
 	"github.com/hivesink/hivesink/internal/krb5"
+	"github.com/hivesink/hivesink/internal/tlsopt"
 )
 
 // Statuses of a message of the negotiation, which every message starts with.
@@ -27,6 +29,35 @@ const (
 
 // maxNegotiation bounds a message of the negotiation.
 const maxNegotiation = 1 << 20
+
+// encrypt does the handshake of TLS on a fresh connection, where that is wanted.
+func (o *Options) encrypt(ctx context.Context, raw net.Conn, address string) (net.Conn, error) {
+	if o.TLS == nil {
+		return raw, nil
+	}
+	conf := o.TLS
+	if conf.ServerName == "" {
+		host, _, err := net.SplitHostPort(address)
+		if err != nil {
+			return nil, err
+		}
+		conf = conf.Clone()
+		conf.ServerName = host
+	}
+	conn := tls.Client(raw, conf)
+	err := conn.HandshakeContext(ctx)
+	if err == nil {
+		return conn, nil
+	}
+	if option, hint := tlsopt.Refusal("metastore.tls", "the metastore", err); option != "" {
+		return nil, &authError{err: fault.Wrap(fault.Config, hint, fmt.Errorf("%s: metastore %s: %w", option, address, err))}
+	}
+	if errors.Is(err, io.EOF) || timedOut(err) {
+		return nil, &authError{silent: true, err: fault.Wrap(fault.Config, "does the metastore want TLS? without it leave out metastore.tls",
+			fmt.Errorf("metastore.tls: %s does not answer the handshake: %w", address, err))}
+	}
+	return nil, fmt.Errorf("metastore.tls: %s: %w", address, err)
+}
 
 // negotiate authenticates a fresh connection and returns the transport of its
 // messages.

@@ -71,7 +71,7 @@ func (c *client) change(ctx context.Context, what string, may func(context.Conte
 		}
 		hint := ""
 		if !conn.used && c.o.Auth.Mechanism == "" && (errors.Is(err, io.EOF) || timedOut(err)) {
-			hint = "its first call already: if the metastore asks for authentication, set metastore.sasl"
+			hint = "its first call already: if the metastore asks for authentication, set metastore.sasl; if it wants TLS, metastore.tls"
 		}
 		return fault.Wrap(fault.Retry, hint, fmt.Errorf("metastore.uri: %s: %s: %w", conn.address, what, c.limit(err)))
 	}
@@ -138,15 +138,20 @@ func (c *client) dial(ctx context.Context, address string) (*connection, error) 
 		return nil, err
 	}
 	stop := context.AfterFunc(ctx, func() { _ = raw.SetDeadline(time.Unix(1, 0)) })
-	transport, err := c.o.negotiate(dctx, raw, address)
-	stop()
+	defer stop()
+	conn, err := c.o.encrypt(dctx, raw, address)
+	if err != nil {
+		_ = raw.Close()
+		return nil, err
+	}
+	transport, err := c.o.negotiate(dctx, conn, address)
 	if err != nil {
 		_ = raw.Close()
 		return nil, err
 	}
 	conf := &thrift.TConfiguration{MaxMessageSize: maxMessage}
 	p := thrift.NewTBinaryProtocolConf(transport, conf)
-	return &connection{net: raw, address: address, hms: hms.NewThriftHiveMetastoreClient(thrift.NewTStandardClient(p, p))}, nil
+	return &connection{net: conn, address: address, hms: hms.NewThriftHiveMetastoreClient(thrift.NewTStandardClient(p, p))}, nil
 }
 
 // connectError: no call was made. Retried while the pipeline runs; the reason

@@ -1,6 +1,7 @@
 package hive
 
 import (
+	"crypto/tls"
 	"time"
 
 	"github.com/hivesink/hivesink/hivetype"
@@ -13,7 +14,8 @@ type Options struct {
 	Timeout        time.Duration // of a call
 	ConnectTimeout time.Duration // of a connection and its authentication
 	Auth           Auth
-	Batch          int // partitions in one call at most
+	TLS            *tls.Config // nil: the connections are not encrypted by TLS
+	Batch          int         // partitions in one call at most
 
 	Database string
 	// Tables are the table and its side tables, named as in the ledger.

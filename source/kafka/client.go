@@ -2,10 +2,7 @@ package kafka
 
 import (
 	"crypto/tls"
-	"crypto/x509"
-	"fmt"
 	"net"
-	"os"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -14,7 +11,7 @@ import (
 	"github.com/twmb/franz-go/pkg/sasl/scram"
 
 	"github.com/hivesink/hivesink/config"
-	"github.com/hivesink/hivesink/internal/fault"
+	"github.com/hivesink/hivesink/internal/tlsopt"
 )
 
 const (
@@ -39,7 +36,7 @@ func clientOptions(c *config.Kafka) ([]kgo.Opt, error) {
 	if c.TLS == nil {
 		opts = append(opts, kgo.Dialer(dialer.DialContext))
 	} else {
-		t, err := tlsConfig("source.kafka.tls", c.TLS)
+		t, err := tlsopt.Client("source.kafka.tls", c.TLS)
 		if err != nil {
 			return nil, err
 		}
@@ -53,41 +50,6 @@ func clientOptions(c *config.Kafka) ([]kgo.Opt, error) {
 		opts = append(opts, kgo.SASL(m))
 	}
 	return opts, nil
-}
-
-func tlsConfig(at string, c *config.TLS) (*tls.Config, error) {
-	t := &tls.Config{ServerName: c.ServerName, MinVersion: tls.VersionTLS12}
-	if c.CA != "" {
-		text, err := os.ReadFile(c.CA)
-		if err != nil {
-			return nil, fault.Wrap(fault.Config, "", fmt.Errorf("%s.ca: %w", at, err))
-		}
-		t.RootCAs = x509.NewCertPool()
-		if !t.RootCAs.AppendCertsFromPEM(text) {
-			return nil, fault.New(fault.Config, "it must be PEM text", "%s.ca: %s has no certificate", at, c.CA)
-		}
-	}
-	if c.Cert == "" {
-		return t, nil
-	}
-	cert, err := os.ReadFile(c.Cert)
-	if err != nil {
-		return nil, fault.Wrap(fault.Config, "", fmt.Errorf("%s.cert: %w", at, err))
-	}
-	key, err := c.Key.Read(at + ".key")
-	if err != nil {
-		return nil, err
-	}
-	pair, err := tls.X509KeyPair(cert, []byte(key))
-	if err != nil {
-		// The library's errors say what does not fit, and nothing of the key.
-		return nil, fault.Wrap(fault.Config, "both must be PEM text, the key without a password", fmt.Errorf("%s.cert and key: %w", at, err))
-	}
-	if leaf := pair.Leaf; leaf != nil && time.Now().After(leaf.NotAfter) {
-		return nil, fault.New(fault.Config, "renew it", "%s.cert: %s has expired at %s", at, c.Cert, leaf.NotAfter.Format(time.RFC3339))
-	}
-	t.Certificates = []tls.Certificate{pair}
-	return t, nil
 }
 
 func mechanism(c *config.SASL) (sasl.Mechanism, error) {

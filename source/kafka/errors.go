@@ -2,8 +2,6 @@ package kafka
 
 import (
 	"context"
-	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"net"
@@ -13,20 +11,19 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/hivesink/hivesink/internal/fault"
+	"github.com/hivesink/hivesink/internal/tlsopt"
 )
 
 // refusal is an error that trying again does not mend, with the option that is
 // likely wrong; "" when trying again may.
 func refusal(err error) (option, hint string) {
 	var (
-		unknown x509.UnknownAuthorityError
-		name    x509.HostnameError
-		invalid x509.CertificateInvalidError
-		header  tls.RecordHeaderError
-		alert   tls.AlertError
-		first   *kgo.ErrFirstReadEOF
-		ticket  *kerberosError
+		first  *kgo.ErrFirstReadEOF
+		ticket *kerberosError
 	)
+	if option, hint = tlsopt.Refusal("source.kafka.tls", "the broker", err); option != "" && !strings.Contains(err.Error(), "tls alert record") {
+		return option, hint
+	}
 	switch {
 	case errors.As(err, &ticket) && fault.ClassOf(ticket) == fault.Retry:
 		return "", "" // no KDC answers
@@ -36,20 +33,8 @@ func refusal(err error) (option, hint string) {
 		return "source.kafka.sasl", "check username, password and mechanism; with GSSAPI, whether kerberos.service and the broker's address make the broker's own principal"
 	case errors.Is(err, kerr.UnsupportedSaslMechanism):
 		return "source.kafka.sasl.mechanism", "the broker does not offer it"
-	case errors.As(err, &invalid) && invalid.Reason == x509.Expired:
-		return "source.kafka.tls", "renew the broker's certificate"
-	case errors.As(err, &unknown):
-		return "source.kafka.tls.ca", "name the file with the authority that signed the broker's certificate"
-	case errors.As(err, &name):
-		return "source.kafka.tls.server_name", "connect to a name in the broker's certificate, or name one of them here"
-	case errors.As(err, &invalid):
-		return "source.kafka.tls", ""
-	case errors.As(err, &header):
-		return "source.kafka.tls", "the port does not speak TLS: remove tls, or use the port that does"
 	case strings.Contains(err.Error(), "tls alert record"):
 		return "source.kafka.tls", "the port wants TLS or SASL: add tls, such as tls: {ca: FILE}, or use the port without"
-	case errors.As(err, &alert), strings.Contains(err.Error(), "remote error: tls:"):
-		return "source.kafka.tls", "the broker refuses the certificate that is shown, or wants one: check cert and key"
 	case errors.As(err, &first):
 		return "source.kafka.tls", "the broker closed the connection at once, as one does that wants TLS or SASL: check tls and sasl, or use the port without"
 	case errors.Is(err, kerr.TopicAuthorizationFailed), errors.Is(err, kerr.ClusterAuthorizationFailed):

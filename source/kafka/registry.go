@@ -15,6 +15,7 @@ import (
 
 	"github.com/hivesink/hivesink/config"
 	"github.com/hivesink/hivesink/internal/fault"
+	"github.com/hivesink/hivesink/internal/tlsopt"
 )
 
 // registry asks a schema registry. A schema is kept for ever: its id never means
@@ -60,7 +61,7 @@ const registryOption = "source.kafka.schema_registry"
 func newRegistry(c *config.SchemaRegistry, log *slog.Logger) (*registry, error) {
 	t := http.DefaultTransport.(*http.Transport).Clone()
 	if c.TLS != nil {
-		cfg, err := tlsConfig(registryOption+".tls", c.TLS)
+		cfg, err := tlsopt.Client(registryOption+".tls", c.TLS)
 		if err != nil {
 			return nil, err
 		}

@@ -21,6 +21,8 @@ const (
 	HMSKrb3     = "localhost:19088" // the same, 3.1.3
 	HMSPassword = "127.0.0.1:19086" // user and password, SASL PLAIN: service hms-plain
 	HMSPostgres = "127.0.0.1:19087" // on PostgreSQL: service hms-pg
+	HMSTLS      = "localhost:19089" // TLS: service hms-tls
+	HMSExpired  = "localhost:19090" // TLS with a certificate that has expired: service hms-tls
 )
 
 // Who may ask the metastore of HMSPassword.
@@ -79,6 +81,18 @@ func init() {
 	password.properties = []string{"metastore.authentication", "CONFIG",
 		"metastore.authentication.config.username", HMSUser, "metastore.authentication.config.password", HMSSecret}
 	register(Service{Name: "hms-plain", About: "Hive Metastore 4.0.1 with user and password: " + HMSPassword, Prefix: "hmsplain", Up: password.up})
+	register(Service{Name: "hms-tls", About: "Hive Metastore 4.0.1 with TLS: " + HMSTLS + "; with an expired certificate: " + HMSExpired, Prefix: "hmstls",
+		Up: func(h *Home) error {
+			good, err := hmsTLS(h, "hmstls-4", 19089, "-validity", "3650")
+			if err != nil {
+				return err
+			}
+			expired, err := hmsTLS(h, "hmstls-old", 19090, "-startdate", "-10d", "-validity", "5")
+			if err != nil {
+				return err
+			}
+			return errors.Join(good.up(h), expired.up(h))
+		}})
 	postgres := variant("hms-pg", 19087)
 	postgres.postgres = true
 	register(Service{Name: "hms-pg", About: "Hive Metastore 4.0.1 on PostgreSQL: " + HMSPostgres, Needs: []string{"postgres"}, Prefix: "hmspg", Up: postgres.up})
@@ -94,6 +108,47 @@ func hmsKerberos(h *Home, protection string) *metastore {
 		"metastore.kerberos.keytab.file", Keytab(h, "hive"), "hive.metastore.kerberos.keytab.file", Keytab(h, "hive"),
 		"hadoop.security.authentication", "kerberos", "hadoop.rpc.protection", protection}
 	return m
+}
+
+// hmsTLS is a metastore with TLS, and a certificate of its own that the JDK's
+// tool makes.
+func hmsTLS(h *Home, daemon string, port int, validity ...string) (*metastore, error) {
+	m := variant("hms-tls", port)
+	m.daemon = daemon
+	dir, err := h.Data(filepath.Join(m.service, daemon))
+	if err != nil {
+		return nil, err
+	}
+	store := filepath.Join(dir, "keystore.p12")
+	m.properties = []string{"metastore.use.SSL", "true", "hive.metastore.use.SSL", "true",
+		"metastore.keystore.path", store, "metastore.keystore.password", hmsStorePassword}
+	pem := hmsCertificate(h, daemon)
+	if _, err := os.Stat(pem); err == nil {
+		return m, nil
+	}
+	if err := os.RemoveAll(store); err != nil {
+		return nil, err
+	}
+	key := []string{"-keystore", store, "-storetype", "PKCS12", "-storepass", hmsStorePassword, "-alias", "hms"}
+	if err := RunIn(dir, nil, slices.Concat([]string{"keytool", "-genkeypair", "-keyalg", "EC", "-dname", "CN=localhost", "-ext", "san=dns:localhost"}, key, validity)...); err != nil {
+		return nil, fmt.Errorf("a certificate for %s: %w", daemon, err)
+	}
+	if err := RunIn(dir, nil, slices.Concat([]string{"keytool", "-exportcert", "-rfc", "-file", pem}, key)...); err != nil {
+		return nil, fmt.Errorf("the certificate of %s: %w", daemon, err)
+	}
+	return m, nil
+}
+
+const hmsStorePassword = "of-no-importance"
+
+// HMSCertificate is the certificate of HMSTLS, which is its own authority, and
+// that of HMSExpired.
+func HMSCertificate(h *Home) (good, expired string) {
+	return hmsCertificate(h, "hmstls-4"), hmsCertificate(h, "hmstls-old")
+}
+
+func hmsCertificate(h *Home, daemon string) string {
+	return h.Path("data", "hms-tls", daemon, "certificate.pem")
 }
 
 // ProtectHMS restarts the metastore with Kerberos with another protection of

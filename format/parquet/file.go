@@ -23,6 +23,10 @@ type File struct {
 	typ  *fileType
 	// from and to are the row groups that count: all of them, or a slice's.
 	from, to int
+	// index are bytes of the page index that were read with the footer, from
+	// byte indexAt on.
+	index   []byte
+	indexAt int64
 }
 
 var (
@@ -36,10 +40,15 @@ const tailBytes = 8
 // tailGuess is how much of a file's end is read at first: most footers fit.
 const tailGuess = 4 << 10
 
-// Open reads a file's footer and nothing else. The error says what is wrong
-// with the file; its name is the caller's to add.
+// Open reads a file's footer, and its page index where that comes with it. The
+// error says what is wrong with the file; its name is the caller's to add.
 func Open(r io.ReaderAt, size int64) (*File, error) {
-	b, err := readFooter(r, size)
+	t, _ := tails.Get().(*tail)
+	if t == nil {
+		t = new(tail)
+	}
+	defer tails.Put(t)
+	b, err := t.footer(r, size)
 	if err != nil {
 		return nil, err
 	}
@@ -54,6 +63,9 @@ func Open(r io.ReaderAt, size int64) (*File, error) {
 		return nil, fmt.Errorf("its footer is damaged: %w", err)
 	}
 	f.to = len(f.foot.rowGroups)
+	if e, _ := f.indexExtent(); e.to > e.from && e.from >= t.at && e.to <= t.at+int64(len(t.b)) {
+		f.index, f.indexAt = bytes.Clone(t.b[e.from-t.at:e.to-t.at]), e.from
+	}
 	return f, nil
 }
 
@@ -71,34 +83,43 @@ func (f *File) Slice(from, to int) (*File, error) {
 // groups are the row groups that count.
 func (f *File) groups() []rowGroup { return f.foot.rowGroups[f.from:f.to] }
 
-// readFooter looks at the first and the last bytes, and returns the footer.
-func readFooter(r io.ReaderAt, size int64) ([]byte, error) {
+// tail is the end of a file.
+type tail struct {
+	buf [tailGuess]byte
+	b   []byte // what there is of it
+	at  int64  // where in the file it begins
+}
+
+// tails are idle buffers.
+var tails sync.Pool
+
+// footer looks at the first and the last bytes, and returns the footer.
+func (t *tail) footer(r io.ReaderAt, size int64) ([]byte, error) {
 	if size == 0 {
 		return nil, errors.New("it is empty: zero bytes")
 	}
 	if size < int64(len(magic)+tailBytes) {
 		return nil, fmt.Errorf("it has %d bytes, too few for a Parquet file", size)
 	}
-	var head [4]byte
-	if n, err := r.ReadAt(head[:], 0); n < len(head) {
-		return nil, fmt.Errorf("read its first bytes: %w", err)
+	if size > tailGuess {
+		head := t.buf[:len(magic)]
+		if n, err := r.ReadAt(head, 0); n < len(head) {
+			return nil, fmt.Errorf("read its first bytes: %w", err)
+		}
+		if err := checkHead(head); err != nil {
+			return nil, err
+		}
 	}
-	if bytes.Equal(head[:], magicEncrypted) {
-		return nil, ErrEncrypted
-	}
-	if !bytes.Equal(head[:], magic) {
-		return nil, fmt.Errorf("it is no Parquet file: it begins with %q, not with PAR1", head)
-	}
-	buf, _ := tails.Get().(*[tailGuess]byte)
-	if buf == nil {
-		buf = new([tailGuess]byte)
-	}
-	defer tails.Put(buf)
-	tail := buf[:min(size, tailGuess)]
-	if n, err := r.ReadAt(tail, size-int64(len(tail))); n < len(tail) {
+	t.b, t.at = t.buf[:min(size, tailGuess)], max(0, size-tailGuess)
+	if n, err := r.ReadAt(t.b, t.at); n < len(t.b) {
 		return nil, fmt.Errorf("read its last bytes: %w", err)
 	}
-	rest, end := tail[:len(tail)-tailBytes], tail[len(tail)-tailBytes:]
+	if t.at == 0 {
+		if err := checkHead(t.b[:len(magic)]); err != nil {
+			return nil, err
+		}
+	}
+	rest, end := t.b[:len(t.b)-tailBytes], t.b[len(t.b)-tailBytes:]
 	if !bytes.Equal(end[4:], magic) {
 		return nil, fmt.Errorf("it is cut short or still being written: it ends with %q at byte %d, not with PAR1", end[4:], size-4)
 	}
@@ -116,8 +137,15 @@ func readFooter(r io.ReaderAt, size int64) ([]byte, error) {
 	return b, nil
 }
 
-// tails are idle buffers.
-var tails sync.Pool
+func checkHead(head []byte) error {
+	if bytes.Equal(head, magicEncrypted) {
+		return ErrEncrypted
+	}
+	if !bytes.Equal(head, magic) {
+		return fmt.Errorf("it is no Parquet file: it begins with %q, not with PAR1", head)
+	}
+	return nil
+}
 
 // check checks that rows add up and that every column chunk lies inside the
 // file, beside the others: what is read of it at once is no more than it has

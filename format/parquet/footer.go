@@ -34,6 +34,7 @@ var ErrEncrypted = errors.New("it is encrypted; encrypted files are not merged")
 
 func parseFooter(b []byte) (*rawFooter, error) {
 	out := &rawFooter{}
+	var mem groupSlabs
 	w := walker{b: b}
 	for id, typ := range w.fields {
 		switch {
@@ -48,8 +49,9 @@ func parseFooter(b []byte) (*rawFooter, error) {
 			if elem != thriftStruct && n > 0 {
 				return nil, errThrift
 			}
+			out.rowGroups = slices.Grow(out.rowGroups, min(n, 1<<12))
 			for i := 0; i < n && !w.bad; i++ {
-				g, err := w.rowGroup()
+				g, err := w.rowGroup(&mem)
 				if err != nil {
 					return nil, err
 				}

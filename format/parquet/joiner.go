@@ -21,7 +21,8 @@ type joiner struct {
 	columnIndexes []byte
 	offsetIndexes []byte
 
-	buf []byte // of copying
+	buf    []byte            // of copying
+	chunks slab[joinedChunk] // of groups
 
 	// Pages of the input at hand that are in the output already, and how far
 	// they moved: row groups that follow one another are copied at once.
@@ -30,7 +31,8 @@ type joiner struct {
 }
 
 type joinedGroup struct {
-	fields  []rawField // of the RowGroup, all but columns, moved
+	fields  []rawField // of the RowGroup, all but columns, as they were
+	at      int64      // where it begins now
 	columns []joinedChunk
 }
 
@@ -144,9 +146,9 @@ func (j *joiner) copyGroup(f *File, k int, x *pageIndexes) error {
 		return err
 	}
 	g := &f.groups()[k]
-	out := joinedGroup{columns: make([]joinedChunk, len(g.columns))}
-	start, err := j.copyPages(f, g, out.columns)
-	if err != nil {
+	out := joinedGroup{fields: g.fields, columns: j.chunks.take(len(g.columns))}
+	var err error
+	if out.at, err = j.copyPages(f, g, out.columns); err != nil {
 		return err
 	}
 	for i := range g.columns {
@@ -166,7 +168,6 @@ func (j *joiner) copyGroup(f *File, k int, x *pageIndexes) error {
 			c.columnIndexLength = 0
 		}
 	}
-	out.fields = moveGroup(g.fields, start, len(j.groups))
 	j.groups = append(j.groups, out)
 	j.rows += g.rows
 	j.copied++
@@ -235,24 +236,6 @@ func (j *joiner) copyBloom(f *File, c *columnChunk, p *places) error {
 	return j.copyRange(f.r, at, n)
 }
 
-// moveGroup gives a RowGroup's fields another place in another file.
-func moveGroup(fields []rawField, at int64, ordinal int) []rawField {
-	out := make([]rawField, 0, len(fields))
-	for _, f := range fields {
-		switch f.id {
-		case 5: // file_offset
-			f.value = appendZigzag(nil, at)
-		case 7: // ordinal: a number of 16 bits
-			if ordinal > math.MaxInt16 {
-				continue
-			}
-			f.value = appendZigzag(nil, int64(ordinal))
-		}
-		out = append(out, f)
-	}
-	return out
-}
-
 // close writes the page index and the footer.
 func (j *joiner) close(f footer) (Info, error) {
 	if err := j.begin(); err != nil {
@@ -264,7 +247,7 @@ func (j *joiner) close(f footer) (Info, error) {
 	for i := range j.groups {
 		g := &j.groups[i]
 		var err error
-		if f.groups, err = g.appendTo(f.groups, &columnIndexAt, &offsetIndexAt); err != nil {
+		if f.groups, err = g.appendTo(f.groups, i, &columnIndexAt, &offsetIndexAt); err != nil {
 			return Info{}, err
 		}
 	}
@@ -281,8 +264,9 @@ func (j *joiner) close(f footer) (Info, error) {
 	return Info{Rows: j.rows, Bytes: j.out.n, RowGroups: len(j.groups), Copied: j.copied}, nil
 }
 
-// appendTo appends the RowGroup. The places of the page index advance.
-func (g *joinedGroup) appendTo(dst []byte, columnIndexAt, offsetIndexAt *int64) ([]byte, error) {
+// appendTo appends the RowGroup, number ordinal of the file. The places of the
+// page index advance.
+func (g *joinedGroup) appendTo(dst []byte, ordinal int, columnIndexAt, offsetIndexAt *int64) ([]byte, error) {
 	out := thriftStructOf{dst: dst}
 	out.header(1, thriftList)
 	out.dst = appendListHeader(out.dst, thriftStruct, len(g.columns))
@@ -297,7 +281,16 @@ func (g *joinedGroup) appendTo(dst []byte, columnIndexAt, offsetIndexAt *int64) 
 		}
 	}
 	for _, f := range g.fields {
-		out.raw(f.id, f.typ, f.value)
+		switch {
+		case f.id == 5: // file_offset
+			out.int(f.id, f.typ, g.at)
+		case f.id == 7: // ordinal: a number of 16 bits
+			if ordinal <= math.MaxInt16 {
+				out.int(f.id, f.typ, int64(ordinal))
+			}
+		default:
+			out.raw(f.id, f.typ, f.value)
+		}
 	}
 	return out.end(), nil
 }

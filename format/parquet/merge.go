@@ -320,11 +320,11 @@ func (j *joiner) addGroup(g *format.RowGroup, columnIndexes []format.ColumnIndex
 		return err
 	}
 	w := walker{b: b}
-	raw, err := w.rowGroup()
+	raw, err := w.rowGroup(new(groupSlabs))
 	if err != nil {
 		return err
 	}
-	out := joinedGroup{fields: moveGroup(raw.fields, g.FileOffset, len(j.groups)), columns: make([]joinedChunk, len(raw.columns))}
+	out := joinedGroup{fields: raw.fields, at: g.FileOffset, columns: j.chunks.take(len(raw.columns))}
 	for i := range raw.columns {
 		c := &out.columns[i]
 		c.raw = raw.columns[i].raw

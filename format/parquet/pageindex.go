@@ -9,28 +9,25 @@ import (
 // pageIndexes is the page index of a file, not decoded.
 type pageIndexes struct {
 	b     []byte
-	file  [][2]extent // of each chunk, in the file: column index, offset index
-	mine  [][2]extent // the same in b
+	mine  [][2]extent // of each chunk, in b: column index, offset index
 	width int         // chunks of a row group
 }
 
 // pageIndexBytes is the most that a page index is believed to take.
 const pageIndexBytes = 512 << 20
 
-// readPageIndex reads the page index of the row groups that count: at once,
-// for writers put it into one place; piece by piece where it is scattered.
-func (f *File) readPageIndex(x *pageIndexes) error {
-	x.b, x.file, x.width = x.b[:0], x.file[:0], 0
-	var all extent
-	sum := int64(0)
+// chunkIndexes are the places of a chunk's column index and offset index.
+func (f *File) chunkIndexes(c *columnChunk) [2]extent {
+	return [2]extent{f.inside(c.columnIndex, c.columnIndexLength), f.inside(c.offsetIndex, c.offsetIndexLength)}
+}
+
+// indexExtent is where the page index of the row groups that count lies, from
+// the first to the last of its pieces, which have sum bytes.
+func (f *File) indexExtent() (all extent, sum int64) {
 	for gi := range f.groups() {
 		g := &f.groups()[gi]
-		x.width = len(g.columns)
 		for i := range g.columns {
-			c := &g.columns[i]
-			pair := [2]extent{f.inside(c.columnIndex, c.columnIndexLength), f.inside(c.offsetIndex, c.offsetIndexLength)}
-			x.file = append(x.file, pair)
-			for _, e := range pair {
+			for _, e := range f.chunkIndexes(&g.columns[i]) {
 				if e.to > e.from {
 					if all.to == 0 || e.from < all.from {
 						all.from = e.from
@@ -41,35 +38,54 @@ func (f *File) readPageIndex(x *pageIndexes) error {
 			}
 		}
 	}
+	return all, sum
+}
+
+// readPageIndex reads the page index of the row groups that count: at once,
+// for writers put it into one place; piece by piece where it is scattered.
+func (f *File) readPageIndex(x *pageIndexes) error {
+	x.b, x.mine, x.width = x.b[:0], x.mine[:0], 0
+	all, sum := f.indexExtent()
 	if sum > pageIndexBytes {
 		return fmt.Errorf("its page index takes %d bytes", sum)
 	}
-	x.mine = append(x.mine[:0], x.file...)
-	if all.to-all.from <= 2*sum {
-		for i := range x.mine {
-			for k, e := range x.mine[i] {
-				if e.to > e.from {
-					x.mine[i][k] = extent{e.from - all.from, e.to - all.from}
+	whole := all.to-all.from <= 2*sum
+	if whole {
+		x.b = growTo(x.b, int(all.to-all.from))
+		if err := f.readIndexAt(x.b, all.from); err != nil {
+			return err
+		}
+	}
+	for gi := range f.groups() {
+		g := &f.groups()[gi]
+		x.width = len(g.columns)
+		for i := range g.columns {
+			pair := f.chunkIndexes(&g.columns[i])
+			for k, e := range pair {
+				switch {
+				case e.to == e.from:
+				case whole:
+					pair[k] = extent{e.from - all.from, e.to - all.from}
+				default:
+					at := len(x.b)
+					x.b = growTo(x.b, at+int(e.to-e.from))
+					if err := f.readIndexAt(x.b[at:], e.from); err != nil {
+						return err
+					}
+					pair[k] = extent{int64(at), int64(len(x.b))}
 				}
 			}
-		}
-		x.b = growTo(x.b, int(all.to-all.from))
-		return f.readIndexAt(x.b, all.from)
-	}
-	for i := range x.mine {
-		for k, e := range x.mine[i] {
-			at := len(x.b)
-			x.b = growTo(x.b, at+int(e.to-e.from))
-			if err := f.readIndexAt(x.b[at:], e.from); err != nil {
-				return err
-			}
-			x.mine[i][k] = extent{int64(at), int64(len(x.b))}
+			x.mine = append(x.mine, pair)
 		}
 	}
 	return nil
 }
 
 func (f *File) readIndexAt(b []byte, at int64) error {
+	if at >= f.indexAt && at+int64(len(b)) <= f.indexAt+int64(len(f.index)) {
+		copy(b, f.index[at-f.indexAt:])
+		return nil
+	}
 	if got, err := f.r.ReadAt(b, at); got < len(b) {
 		return fmt.Errorf("read its page index at %d: %w", at, err)
 	}

@@ -42,7 +42,19 @@ func (c *columnChunk) pages() extent {
 	return extent{from, from + c.compressed}
 }
 
-func (w *walker) rowGroup() (g rowGroup, err error) {
+// groupSlabs is memory for the row groups of a footer, which are many and small.
+type groupSlabs struct {
+	columns slab[columnChunk]
+	fields  slab[rawField]
+}
+
+// groupFields is how many fields beside columns a RowGroup has, so far.
+const groupFields = 6
+
+// maxColumns is how many columns are believed before they were seen.
+const maxColumns = 1 << 12
+
+func (w *walker) rowGroup(mem *groupSlabs) (g rowGroup, err error) {
 	for id, typ := range w.fields {
 		if id != 1 || typ != thriftList {
 			from := w.at
@@ -55,6 +67,9 @@ func (w *walker) rowGroup() (g rowGroup, err error) {
 				w.skip(typ)
 			}
 			if !w.bad {
+				if g.fields == nil {
+					g.fields = mem.fields.take(groupFields)[:0]
+				}
 				g.fields = append(g.fields, rawField{id, typ, w.b[from:w.at]})
 			}
 			continue
@@ -63,7 +78,7 @@ func (w *walker) rowGroup() (g rowGroup, err error) {
 		if elem != thriftStruct && n > 0 {
 			return g, errThrift
 		}
-		g.columns = make([]columnChunk, 0, min(n, 1<<12))
+		g.columns = mem.columns.take(min(n, maxColumns))[:0]
 		for i := 0; i < n && !w.bad; i++ {
 			g.columns = append(g.columns, columnChunk{})
 			w.columnChunk(&g.columns[i])

@@ -3,6 +3,7 @@ package parquetfile
 import (
 	"encoding/binary"
 	"fmt"
+	"math"
 
 	"github.com/hivesink/hivesink/hivetype"
 )
@@ -29,13 +30,17 @@ func (l *leaf) timestamp(us int64) {
 }
 
 // int96 appends an INT96 to a leaf of microseconds. What would be lost is an
-// error (F3).
+// error (F3). Arrow writes times before 1970 with a negative time of day.
 func (l *leaf) int96(v []byte) error {
-	nanos, day := binary.LittleEndian.Uint64(v), int32(binary.LittleEndian.Uint32(v[8:]))
+	nanos, day := int64(binary.LittleEndian.Uint64(v)), int64(int32(binary.LittleEndian.Uint32(v[8:])))-julianEpoch
 	if nanos%1000 != 0 {
 		return fmt.Errorf("the file has nanoseconds, the table microseconds")
 	}
-	l.i64 = append(l.i64, (int64(day)-julianEpoch)*microsPerDay+int64(nanos/1000))
+	us, rest := day*microsPerDay, nanos/1000
+	if most := int64(math.MaxInt64/microsPerDay - 1); day < -most || day > most || us > 0 && rest > math.MaxInt64-us || us < 0 && rest < math.MinInt64-us {
+		return fmt.Errorf("the file has a time that is out of the range of the table's: day %d of 1970", day)
+	}
+	l.i64 = append(l.i64, us+rest)
 	return nil
 }
 

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"math"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/apache/arrow-go/v18/arrow/decimal128"
@@ -65,6 +66,38 @@ func TestFixedDecimals(t *testing.T) {
 		again.extend(l.bytes)
 		if !bytes.Equal(again.bytes, l.bytes) {
 			t.Errorf("%x became %x", l.bytes, again.bytes)
+		}
+	}
+}
+
+// TestInt96OfOthers: the time of day may be negative, and no day may wrap.
+func TestInt96OfOthers(t *testing.T) {
+	of := func(day int32, nanos int64) []byte {
+		return binary.LittleEndian.AppendUint32(binary.LittleEndian.AppendUint64(nil, uint64(nanos)), uint32(day))
+	}
+	for _, c := range []struct {
+		day   int32
+		nanos int64
+		want  int64
+		says  string
+	}{
+		{julianEpoch, -5_000_000, -5000, ""},
+		{julianEpoch - 1, microsPerDay*1000 - 1000, -1, ""},
+		{julianEpoch - 2, -1000, -2*microsPerDay - 1, ""},
+		{julianEpoch, -616, 0, "nanoseconds"},
+		{math.MaxInt32, 0, 0, "out of the range"},
+		{math.MinInt32, 0, 0, "out of the range"},
+		{julianEpoch + 106_751_990, math.MaxInt64 / 1000 * 1000, 0, "out of the range"},
+		{julianEpoch + 106_751_989, 0, 106_751_989 * microsPerDay, ""},
+	} {
+		l := &leaf{}
+		err := l.int96(of(c.day, c.nanos))
+		if c.says != "" {
+			if err == nil || !strings.Contains(err.Error(), c.says) {
+				t.Errorf("%+v: %v", c, err)
+			}
+		} else if err != nil || l.i64[0] != c.want {
+			t.Errorf("%+v: %v %v", c, l.i64, err)
 		}
 	}
 }

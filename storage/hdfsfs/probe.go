@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"net"
 	"path"
+	"strings"
 
 	"github.com/hivesink/hivesink/internal/fault"
 )
@@ -21,9 +22,10 @@ const probeBytes = 300 << 10
 // lose. Nothing is done where no such protection is in force. A file is written
 // beside or in dir, or in the next directory above that exists, and removed.
 func (f *FS) Probe(dir string) error {
-	if f.o.Kerberos == nil && f.o.Protection == "" && !f.encrypts {
+	if !f.protected() {
 		return nil
 	}
+	f.doubted.Store(true) // it is being asked
 	for dir != "/" {
 		info, err := f.stat(dir)
 		if err == nil && info.Dir {
@@ -49,6 +51,28 @@ func (f *FS) Probe(dir string) error {
 		err = rerr
 	}
 	return err
+}
+
+// protected: data may be protected on its way, perhaps in a manner that this
+// client misreads.
+func (f *FS) protected() bool {
+	return f.o.Kerberos != nil || f.o.Protection != "" || f.encrypts
+}
+
+// doubt asks, once, whether the client can read at all, when an operation has
+// failed otherwise than by the network: who only reads a table does not probe
+// before, and would wait for a data node that is well. The name is what's second
+// word. Where nothing may be written it cannot be found out.
+func (f *FS) doubt(what string, err error) error {
+	var network net.Error
+	if !f.protected() || errors.As(err, &network) || f.doubted.Swap(true) {
+		return nil
+	}
+	_, name, _ := strings.Cut(what, " ")
+	if err := f.Probe(path.Dir(path.Clean("/" + name))); fault.ClassOf(err) == fault.Config {
+		return err
+	}
+	return nil
 }
 
 // readBack tries a few times: a data node may be gone, which is another matter.

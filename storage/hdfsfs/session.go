@@ -22,6 +22,7 @@ type FS struct {
 	tickets *krb5.Tickets
 	worked  atomic.Bool // an operation has been answered
 	garbled atomic.Bool // an answer was no answer: what a cluster with Kerberos says to others
+	doubted atomic.Bool // it was asked whether data can be read at all (doubt)
 	waiting atomic.Int64
 
 	mu      sync.Mutex
@@ -232,6 +233,9 @@ func (p *patience) pause(err error) error {
 	}
 	if strings.Contains(err.Error(), garbledAnswer) {
 		p.f.garbled.Store(true)
+	}
+	if err := p.f.doubt(p.what, err); err != nil {
+		return err
 	}
 	limit := p.limit
 	if limit == 0 {

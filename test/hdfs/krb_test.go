@@ -141,6 +141,15 @@ func testProtection(t *testing.T) {
 			t.Error(err)
 		}
 	})
+	must(t, c.Protect(h, "authentication", ""))
+	// A table that is well, written before anybody changed the protection.
+	state := t.TempDir()
+	conf := filepath.Join(state, "c.yaml")
+	at := services.HDFSNameNodeKrb + scratch(t, open(t, secure(t)))
+	must(t, os.WriteFile(conf, fmt.Appendf(nil, smallJob, filepath.Join(state, "state"), at, "hdfs: {conf_dir: "+c.ConfDir(h)+
+		", start_timeout: 10s, kerberos: {principal: hdfs/localhost, keytab: "+services.Keytab(h, "hdfs")+", krb5_conf: "+services.Krb5Conf(h)+"}}"), 0o600))
+	mainjob.Want(t, 0, nil, "run", "-c", conf)
+	mainjob.Want(t, 0, nil, "fsck", "-c", conf)
 	for _, p := range []struct {
 		protection, suites string
 		readable           bool
@@ -157,6 +166,17 @@ func testProtection(t *testing.T) {
 		}
 		if left := listed(t, fs, dir); len(left) > 0 {
 			t.Errorf("left over: %v", left)
+		}
+		for _, command := range []string{"fsck", "log", "partitions"} {
+			if p.readable {
+				mainjob.Want(t, 0, nil, command, "-c", conf)
+				continue
+			}
+			// The table is not damaged: it cannot be read from here.
+			said := mainjob.Want(t, 2, nil, command, "-c", conf)
+			if !strings.Contains(said.Err, "cannot read what it writes") || strings.Contains(said.Out+said.Err, "damaged") {
+				t.Errorf("%s with %s: %v", command, p.protection, said)
+			}
 		}
 	}
 }

@@ -9,8 +9,10 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/spf13/pflag"
 
@@ -44,6 +46,7 @@ func compact(ctx context.Context, a *app) error {
 	if err != nil {
 		return err
 	}
+	limitMemory(cfg)
 	o, err := compactOptions(a, cfg)
 	if err != nil {
 		return err
@@ -198,10 +201,18 @@ func size(n int64) string {
 	return fmt.Sprintf("%.1f KB", float64(n)/(1<<10))
 }
 
+// printable is a name as it is, unless it would break the line or the terminal.
+func printable(name string) string {
+	if strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsPrint(r) }) {
+		return strconv.Quote(name)
+	}
+	return name
+}
+
 // describePartition is a partition's line, and a line for each new file when
 // there are several.
 func describePartition(w io.Writer, p *maintenance.Partition) {
-	name := p.Path
+	name := printable(p.Path)
 	if name == "" {
 		name = "(table)"
 	}

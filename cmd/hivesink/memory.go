@@ -25,6 +25,11 @@ func tuneMemory(cfg *config.Config) {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(gcPercent)
 	}
+	limitMemory(cfg)
+}
+
+// limitMemory is that part of it that costs nothing below the limit.
+func limitMemory(cfg *config.Config) {
 	if os.Getenv("GOMEMLIMIT") == "" {
 		debug.SetMemoryLimit(max(int64(cfg.Limits.Memory), leastMemory))
 	}

@@ -19,7 +19,9 @@
 //   - C6: rows of a partition that was announced already are late, and so are
 //     those of the late table: they are held like others, and the partition's
 //     time does not release them.
-//   - C7: a unit that no limit forced out has more than half the target size.
+//   - C7: a unit that no limit forced out has more than half the target size, or
+//     as much of MaxInputs.
+//   - C8: a unit has at most MaxInputs inputs.
 //
 // Crash story: a plan that did not reach the log never was; the next one draws
 // other names. A plan that did is never made again (C1), whatever the options

@@ -24,6 +24,29 @@ type Options struct {
 	FileSize       int64  // target size in bytes
 	MaxDelay       int64  // hold: how long a row may wait, in microseconds
 	MaxCheckpoints int    // hold: how many checkpoints a part may wait, its own included; 0: no limit
+	MaxInputs      int    // parts of a unit, whose footers are in memory together; 0: no limit
+}
+
+// pack puts parts into bins, which MaxInputs of them fill, however small they
+// are (C8). target is what fills a bin: FileSize, less what division leaves.
+func (o *Options) pack(parts []*ledger.Part) (bins [][]int, weights []int64, target int64) {
+	least := int64(0)
+	target = o.FileSize
+	if o.MaxInputs > 0 {
+		least = max(1, target/int64(o.MaxInputs))
+		target = least * int64(o.MaxInputs)
+	}
+	weights = make([]int64, len(parts))
+	for i, p := range parts {
+		weights[i] = max(p.Bytes, least)
+	}
+	return Pack(weights, target), weights, target
+}
+
+// all are the bins of parts that are not to wait.
+func (o *Options) all(parts []*ledger.Part) [][]int {
+	bins, _, _ := o.pack(parts)
+	return bins
 }
 
 // Input is what else a plan depends on.
@@ -56,7 +79,7 @@ func Plan(st *ledger.State, o Options, in Input) (units []ledger.Unit, next int6
 		case PolicyCheckpoint:
 			for _, same := range byCheckpoint(g.parts) {
 				reason := fmt.Sprintf("checkpoint %d", same[0].Checkpoint)
-				units = appendUnits(units, same, Pack(weights(same), o.FileSize), reason, o, in)
+				units = appendUnits(units, same, o.all(same), reason, o, in)
 			}
 		default:
 			held := int64(0)
@@ -108,21 +131,13 @@ func byCheckpoint(parts []*ledger.Part) [][]*ledger.Part {
 	return out
 }
 
-func weights(parts []*ledger.Part) []int64 {
-	w := make([]int64, len(parts))
-	for i, p := range parts {
-		w[i] = p.Bytes
-	}
-	return w
-}
-
 // planHeld releases a group whole, or those of its bins that are filled. next
 // is when the hold of the rest ends by time; 0: there is no rest.
 func planHeld(units []ledger.Unit, st *ledger.State, g group, o Options, in Input) (_ []ledger.Unit, next int64) {
 	if reason := release(st, g, o, in); reason != "" {
-		return appendUnits(units, g.parts, Pack(weights(g.parts), o.FileSize), reason, o, in), 0
+		return appendUnits(units, g.parts, o.all(g.parts), reason, o, in), 0
 	}
-	bins, held := filled(g.parts, o.FileSize)
+	bins, held := filled(g.parts, &o)
 	units = appendUnits(units, g.parts, bins, "", o, in)
 	for i, at := range held {
 		if end := g.parts[at].FirstWrite + o.MaxDelay; i == 0 || end < next {
@@ -137,28 +152,25 @@ func planHeld(units []ledger.Unit, st *ledger.State, g group, o Options, in Inpu
 // they could fill a target, the last bin waits unless it is full, and so does
 // a bin of at most half the target: first-fit leaves one of those when a large
 // part came after small ones, and as it is it would be a small file (C7).
-func filled(parts []*ledger.Part, target int64) (bins [][]int, held []int) {
-	var small []int
+func filled(parts []*ledger.Part, o *Options) (bins [][]int, held []int) {
+	var small []*ledger.Part
+	var at []int // in parts
 	for i, p := range parts {
-		if p.Bytes >= target {
+		if p.Bytes >= o.FileSize {
 			bins = append(bins, []int{i})
 		} else {
-			small = append(small, i)
+			small, at = append(small, p), append(at, i)
 		}
 	}
-	w := make([]int64, len(small))
-	for i, at := range small {
-		w[i] = parts[at].Bytes
-	}
+	packed, w, target := o.pack(small)
 	if sum(w) < target {
-		return bins, small
+		return bins, at
 	}
-	packed := Pack(w, target)
 	for n, items := range packed {
 		weight := int64(0)
 		for i, item := range items {
 			weight += w[item]
-			items[i] = small[item]
+			items[i] = at[item]
 		}
 		if n == len(packed)-1 && weight < target || weight <= target/2 {
 			held = append(held, items...)
@@ -226,7 +238,11 @@ func appendUnits(units []ledger.Unit, parts []*ledger.Part, bins [][]int, reason
 			bytes += p.Bytes
 			mixed = mixed || p.Schema != first.Schema
 		}
-		if u.Reason == "" {
+		switch {
+		case u.Reason != "":
+		case o.MaxInputs > 0 && len(bin) == o.MaxInputs:
+			u.Reason = fmt.Sprintf("filled: %d parts, %s", len(bin), size(bytes))
+		default:
 			u.Reason = "filled: " + size(bytes) + " of " + size(o.FileSize)
 		}
 		if mixed {

@@ -304,3 +304,45 @@ func TestReasonText(t *testing.T) {
 		}
 	}
 }
+
+// TestMaxInputs: however small parts are, so many fill a unit, and no unit has
+// more; those that do not fill one are held like others (C8).
+func TestMaxInputs(t *testing.T) {
+	for _, c := range []struct {
+		parts, max int
+		bytes      int64
+		flush      bool
+		want       []int // inputs of the units
+	}{
+		{parts: 99, max: 100, bytes: 1000},
+		{parts: 100, max: 100, bytes: 1000, want: []int{100}},
+		{parts: 250, max: 100, bytes: 1000, want: []int{100, 100}},
+		{parts: 250, max: 100, bytes: 1000, flush: true, want: []int{100, 100, 50}},
+		{parts: 250, max: 0, bytes: 1000, flush: true, want: []int{250}},
+		{parts: 7, max: 7, bytes: 0, want: []int{7}},
+		{parts: 4, max: 3, bytes: 128 << 20, want: []int{1, 1, 1, 1}},
+		{parts: 6, max: 1000, bytes: 100 << 20, flush: true, want: []int{1, 1, 1, 1, 1, 1}},
+	} {
+		s := newScript()
+		for i := range c.parts {
+			id := fmt.Sprintf("%016x", i+1)
+			s.st.Parts[id] = &ledger.Part{ID: id, Bytes: c.bytes, Rows: 1, Checkpoint: uint64(i + 1), FirstWrite: 1}
+		}
+		s.st.Checkpoint = uint64(c.parts)
+		draw := uint64(0)
+		units, next := Plan(s.st, Options{Policy: PolicyHold, FileSize: 128 << 20, MaxDelay: 1 << 50, MaxInputs: c.max},
+			Input{Now: 2, Flush: c.flush, Draw: func() uint64 { draw++; return draw }})
+		var got []int
+		left := c.parts
+		for _, u := range units {
+			got = append(got, len(u.Inputs))
+			left -= len(u.Inputs)
+		}
+		if !slices.Equal(got, c.want) {
+			t.Errorf("%d parts of %d bytes, at most %d: units of %v, want %v", c.parts, c.bytes, c.max, got, c.want)
+		}
+		if (left > 0) != (next != 0) {
+			t.Errorf("%d parts of %d: %d are left, and the next hold ends at %d", c.parts, c.max, left, next)
+		}
+	}
+}

@@ -268,7 +268,8 @@ func (p *Pipeline) assemble(ctx context.Context, o Options, log *ledger.Ledger) 
 			Syncs: syncs(o.Inline), Throttle: compactor.NewThrottle(int64(cfg.Compaction.BytesPerSecond)),
 			Schema: func(t string) *parquetfile.Schema { return schemas[t] }, Location: location},
 		plan: coordinator.Options{Policy: policy, FileSize: int64(cfg.Compaction.FileSize),
-			MaxDelay: time.Duration(cfg.Compaction.MaxDelay).Microseconds(), MaxCheckpoints: cfg.Compaction.MaxCheckpoints},
+			MaxDelay: time.Duration(cfg.Compaction.MaxDelay).Microseconds(), MaxCheckpoints: cfg.Compaction.MaxCheckpoints,
+			MaxInputs: maxInputs(cfg, schemas[ledger.MainTable])},
 		core: commit.New(copts), intake: newIntake(log.State(), watermarkOptions(cfg)), now: o.Now, random: o.Random,
 		stage: int64(cfg.Limits.Staging), flushes: encoders(o.Inline), events: o.Events,
 		submitted: make(map[string]int), stats: &p.Stats, eased: eased, onPos: cfg.OnCheckpoint,
@@ -289,6 +290,20 @@ func (p *Pipeline) assemble(ctx context.Context, o Options, log *ledger.Ledger) 
 	p.c.atOnce, p.c.ann.runner.AtOnce = atOnce, atOnce
 	return nil
 }
+
+// maxInputs is how many parts a unit has at most: their footers, of which every
+// column takes some, are in memory together. All workers get an eighth of
+// limits.memory for them.
+func maxInputs(cfg *config.Config, s *parquetfile.Schema) int {
+	each := int64(footerBytes + columnBytes*s.NumLeaves())
+	return int(max(leastInputs, int64(cfg.Limits.Memory)/8/int64(max(1, cfg.Compaction.Parallelism))/each))
+}
+
+const (
+	footerBytes = 2 << 10
+	columnBytes = 256
+	leastInputs = 64
+)
 
 // tableSchemas compiles the schemas of the table and its side tables.
 func tableSchemas(s *record.Schema) (map[string]*parquetfile.Schema, error) {

@@ -104,6 +104,9 @@ func NewSchema(s *record.Schema) (*Schema, error) {
 
 // describe has the library render the schema as footers have it: in an empty
 // file.
+// NumLeaves is how many column chunks a row group has.
+func (s *Schema) NumLeaves() int { return len(s.leaves) }
+
 func (s *Schema) describe() error {
 	var empty bytes.Buffer
 	if err := parquet.NewGenericWriter[any](&empty, s.pq).Close(); err != nil {

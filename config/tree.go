@@ -338,7 +338,7 @@ type TableParquet struct {
 
 // Checkpoint says when what was read becomes durable.
 type Checkpoint struct {
-	// Time from one checkpoint to the next.
+	// Time from one checkpoint to the next. The first one comes after half of it.
 	Interval Duration `yaml:"interval" default:"30s" min:">0"`
 }
 

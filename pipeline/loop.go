@@ -18,8 +18,14 @@ type request struct {
 // loop is the chain's goroutine: requests, timers, built targets.
 func (p *Pipeline) loop(ctx context.Context) {
 	defer close(p.stopped)
-	checkpoints := time.NewTicker(time.Duration(p.cfg.Checkpoint.Interval))
+	// The first one comes early: what is wrong with storage or rows is seen
+	// sooner, and so are the first rows.
+	checkpoints := time.NewTicker(max(1, time.Duration(p.cfg.Checkpoint.Interval)/2))
 	defer checkpoints.Stop()
+	timed := func() error {
+		checkpoints.Reset(time.Duration(p.cfg.Checkpoint.Interval))
+		return p.c.checkpoint(ctx, false, false)
+	}
 	ticks := time.NewTicker(p.tickInterval())
 	defer ticks.Stop()
 	wake := time.NewTimer(0)
@@ -31,7 +37,7 @@ func (p *Pipeline) loop(ctx context.Context) {
 		case r := <-p.requests:
 			err = p.serve(ctx, r)
 		case <-checkpoints.C:
-			err = p.c.checkpoint(ctx, false, false)
+			err = timed()
 		default:
 			select {
 			case <-ctx.Done():
@@ -39,7 +45,7 @@ func (p *Pipeline) loop(ctx context.Context) {
 			case r := <-p.requests:
 				err = p.serve(ctx, r)
 			case <-checkpoints.C:
-				err = p.c.checkpoint(ctx, false, false)
+				err = timed()
 			case <-ticks.C:
 				err = p.c.tick()
 			case <-w.ready:

@@ -36,9 +36,9 @@ const (
 // least once, and each scenario runs in a few seconds.
 var scenarios = []scenario{
 	{Name: "parts", Why: "what the compactor sees: hidden parts of a checkpoint each", Shape: "clicks",
-		Writer: byParts, Files: 200, Groups: 1, GroupRows: 5000, Targets: 4, From: "none", To: "zstd", class: mergeSmall},
+		Writer: byParts, Files: 200, Groups: 1, GroupRows: 5000, Targets: 4, From: "none", To: "zstd"},
 	{Name: "parts-low", Why: "hidden parts of few different values", Shape: "low",
-		Writer: byParts, Files: 200, Groups: 1, GroupRows: 5000, Targets: 4, From: "none", To: "zstd", class: mergeSixfold},
+		Writer: byParts, Files: 200, Groups: 1, GroupRows: 5000, Targets: 4, From: "none", To: "zstd"},
 	{Name: "small", Why: "a table at rest, files of 5,000 rows", Shape: "clicks",
 		Writer: byTable, Files: 200, Groups: 1, GroupRows: 5000, Targets: 4, From: "zstd", To: "zstd", class: mergeSmall},
 	{Name: "medium", Why: "row groups of 50,000 rows", Shape: "clicks",
@@ -72,7 +72,7 @@ var scenarios = []scenario{
 	{Name: "tiny-groups", Why: "row groups of 8 KB, fifty in a file", Shape: "narrow",
 		Writer: byPyArrow, Files: 100, Groups: 50, GroupRows: 400, Targets: 4, From: "snappy", To: "snappy"},
 	{Name: "ten-thousand", Why: "ten thousand files of 8 KB into one", Shape: "narrow",
-		Writer: byTable, Files: 10_000, Groups: 1, GroupRows: 400, Targets: 1, From: "zstd", To: "zstd", growth: true},
+		Writer: byTable, Files: 10_000, Groups: 1, GroupRows: 1000, Targets: 1, From: "zstd", To: "zstd", growth: true},
 }
 
 // rows is the number of all rows.

@@ -23,9 +23,14 @@ func atLeast(scenario, what string, got, bound float64) check {
 	return check{Scenario: scenario, What: what, Bound: bound, Got: got, AtLeast: true, Pass: got >= bound}
 }
 
-// growthBound is how much more memory four times the inputs may take: their
-// footers, no more.
+// growthBound is how much more memory four times the inputs may take, when they
+// are not many.
 const growthBound = 1.25
+
+// footerKB is what an input of many may take: its footer, of three columns, with
+// as much garbage. How many a unit has is bounded by limits.memory (coordinator
+// C8, maintenance's keepFooters).
+const footerKB = 6
 
 // manyFiles must be joined in one run.
 const manyFiles = 10_000
@@ -56,7 +61,12 @@ func checks(all []result) []check {
 			if r.Files >= manyFiles && m.ours && f.Counted {
 				out = append(out, atLeast(r.Name, m.name+": files joined in one run", float64(r.Files), manyFiles))
 			}
-			if f.QuarterRSSMB > 0 {
+			switch {
+			case f.QuarterRSSMB == 0:
+			case r.Files >= manyFiles:
+				more := (f.PeakRSSMB - f.QuarterRSSMB) * 1000 / (float64(r.Files) * 3 / 4)
+				out = append(out, atMost(r.Name, m.name+": KB of memory for each input more", more, footerKB))
+			default:
 				out = append(out, atMost(r.Name, m.name+": memory for four times the inputs", f.PeakRSSMB/f.QuarterRSSMB, growthBound))
 			}
 		}

@@ -15,6 +15,11 @@ import (
 // says that a partition is caught up, so it is also how often that is known.
 const maxWait = 500 * time.Millisecond
 
+// shortWait is the same while a partition of the broker, with more to fetch, has
+// enough waiting to be taken: it is to be asked for as soon as that is not so,
+// and one request at a time goes to a broker.
+const shortWait = 10 * time.Millisecond
+
 // Back-off of a broker that fails.
 const (
 	minBackoff = 100 * time.Millisecond
@@ -64,10 +69,10 @@ func (r *reader) ask(broker int32, rotate int) (map[key]*partition, *kmsg.FetchR
 	for {
 		r.mu.Lock()
 		changed := r.changed
-		list, wake := r.due(broker)
+		list, full, wake := r.due(broker)
 		if room := r.need(list); r.reserve(broker, room) {
 			defer r.mu.Unlock()
-			return r.request(list, rotate, room)
+			return r.request(list, rotate, room, full)
 		}
 		r.mu.Unlock()
 		select {
@@ -127,12 +132,17 @@ func (r *reader) reserve(broker int32, room int32) bool {
 // that is decoded and one behind it.
 const maxPending = 2
 
-// due are the partitions of a broker to fetch now. The caller has the lock.
-func (r *reader) due(broker int32) (list []*partition, wake <-chan time.Time) {
+// due are the partitions of a broker to fetch now; full says that there are
+// others, of which enough was fetched for now. The caller has the lock.
+func (r *reader) due(broker int32) (list []*partition, full bool, wake <-chan time.Time) {
 	now := time.Now()
 	var soonest time.Duration
 	for _, p := range r.parts {
-		if p.leader != broker || p.ended || p.stuck || p.pending >= maxPending {
+		if p.leader != broker || p.ended || p.stuck {
+			continue
+		}
+		if p.pending >= maxPending {
+			full = true
 			continue
 		}
 		if d := p.wait.Sub(now); d > 0 {
@@ -146,7 +156,7 @@ func (r *reader) due(broker int32) (list []*partition, wake <-chan time.Time) {
 	if soonest > 0 {
 		wake = time.After(soonest)
 	}
-	return list, wake
+	return list, full, wake
 }
 
 type key struct {
@@ -157,13 +167,17 @@ type key struct {
 
 // request asks for partitions. Topics go by their id: what was deleted and made
 // again is never read for what it was (K5).
-func (r *reader) request(list []*partition, rotate int, room int32) (map[key]*partition, *kmsg.FetchRequest) {
+func (r *reader) request(list []*partition, rotate int, room int32, full bool) (map[key]*partition, *kmsg.FetchRequest) {
 	sortParts(list)
 	// Whoever comes first gets the room there is: they take turns.
 	rotate %= len(list)
 	list = append(list[rotate:len(list):len(list)], list[:rotate]...)
+	wait := maxWait
+	if full {
+		wait = shortWait
+	}
 	req := kmsg.NewPtrFetchRequest()
-	req.MaxWaitMillis, req.MinBytes, req.MaxBytes, req.IsolationLevel = int32(maxWait.Milliseconds()), 1, room, 1
+	req.MaxWaitMillis, req.MinBytes, req.MaxBytes, req.IsolationLevel = int32(wait.Milliseconds()), 1, room, 1
 	asked := make(map[key]*partition, len(list))
 	at := make(map[string]int)
 	for _, p := range list {

@@ -274,3 +274,83 @@ func TestOpenTransactionIsLogged(t *testing.T) {
 		t.Error("it has ended, and is not forgotten")
 	}
 }
+
+// A partition with much to fetch does not wait for another of its broker that has
+// nothing: a request without it ends soon.
+func TestIdleDoesNotDelay(t *testing.T) {
+	b := newBench(t)
+	type asked struct {
+		busy bool // partition 0 is among them
+		wait int32
+	}
+	var mu sync.Mutex
+	var all []asked
+	without := make(chan struct{}, 1) // a request without partition 0
+	b.cluster.ControlKey(int16(kmsg.Fetch), func(req kmsg.Request) (kmsg.Response, error, bool) {
+		b.cluster.KeepControl()
+		f := req.(*kmsg.FetchRequest)
+		a := asked{wait: f.MaxWaitMillis}
+		for _, t := range f.Topics {
+			for _, p := range t.Partitions {
+				a.busy = a.busy || p.Partition == 0
+			}
+		}
+		mu.Lock()
+		all = append(all, a)
+		mu.Unlock()
+		if !a.busy {
+			select {
+			case without <- struct{}{}:
+			default:
+			}
+		}
+		return nil, nil, false
+	})
+	const rows, text = 40, 100_000 // one answer has room for two
+	for i := range rows {
+		b.produceText(fmt.Sprintf(`{"id":%d,"more":%q}`, i, strings.Repeat("x", text)), 0)
+	}
+	s := b.source()
+	splits, err := s.Splits(context.Background(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := b.reader(s)
+	for _, sp := range splits {
+		if err := r.Add(sp, (&taken{}).Source); err != nil {
+			t.Fatal(err)
+		}
+	}
+	select { // nothing is taken until enough waits
+	case <-without:
+	case <-time.After(20 * time.Second):
+		t.Fatal("no fetch without the partition that has enough fetched")
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	defer cancel()
+	for got := int64(0); got < rows; {
+		ev, err := r.Read(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if rec := ev.Batch.Record; rec != nil {
+			got += rec.NumRows()
+			rec.Release()
+		}
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	short := 0
+	for _, a := range all {
+		if a.busy {
+			continue
+		}
+		short++
+		if a.wait > 20 {
+			t.Errorf("a fetch without the busy partition waits %d ms", a.wait)
+		}
+	}
+	if short == 0 {
+		t.Error("there was none")
+	}
+}

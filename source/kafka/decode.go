@@ -30,7 +30,7 @@ func (r *reader) batch(ctx context.Context) (*record.Batch, error) {
 // gather makes a batch. With errPoison it has what is to be undone (K10).
 func (r *reader) gather(ctx context.Context) (*record.Batch, error) {
 	f, p := r.cur, r.cur.p
-	b := &record.Batch{FirstRow: p.row}
+	b, began := &record.Batch{FirstRow: p.row}, p.offset
 	t := tally{b: b, from: p.row}
 	for !r.full(&t) {
 		m, err := r.message()
@@ -68,7 +68,7 @@ func (r *reader) gather(ctx context.Context) (*record.Batch, error) {
 		b.Rows = t.rows
 	}
 	b.Position = position{Offset: p.offset, Epoch: p.last, Topic: topicID(p.topicID), Cluster: r.s.cluster, Shift: p.shift}.String()
-	r.s.read.Add(b.Count)
+	r.s.read.Add(p.offset - began) // rows are numbered from 0, also where the first offset is another
 	return b, nil
 }
 

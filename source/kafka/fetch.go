@@ -138,7 +138,7 @@ func (r *reader) due(broker int32) (list []*partition, full bool, wake <-chan ti
 	now := time.Now()
 	var soonest time.Duration
 	for _, p := range r.parts {
-		if p.leader != broker || p.ended || p.stuck {
+		if p.leader != broker || p.ended || p.stuck || p.proving {
 			continue
 		}
 		if p.pending >= maxPending {
@@ -184,7 +184,7 @@ func (r *reader) request(list []*partition, rotate int, room int32, full bool) (
 		i, ok := at[p.topic]
 		if !ok {
 			t := kmsg.NewFetchRequestTopic()
-			t.Topic, t.TopicID = p.topic, p.topicID
+			t.Topic, t.TopicID = p.topic, p.asID
 			i = len(req.Topics)
 			at[p.topic] = i
 			req.Topics = append(req.Topics, t)
@@ -193,7 +193,7 @@ func (r *reader) request(list []*partition, rotate int, room int32, full bool) (
 		q.Partition, q.FetchOffset, q.CurrentLeaderEpoch, q.LastFetchedEpoch = p.partition, p.next, p.lepoch, p.epoch
 		q.PartitionMaxBytes = min(maxPartitionBytes, room)
 		req.Topics[i].Partitions = append(req.Topics[i].Partitions, q)
-		asked[key{p.topicID, "", p.partition}] = p
+		asked[key{p.asID, "", p.partition}] = p
 		asked[key{[16]byte{}, p.topic, p.partition}] = p
 	}
 	return asked, req

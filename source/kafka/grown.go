@@ -119,8 +119,11 @@ func (s *Source) compare(md kadm.Metadata) (fresh kadm.TopicDetails, err error) 
 			continue
 		}
 		s.lost[name] = 0
-		if t.Err == nil && topicID(t.ID) != topicID(was) {
+		if t.Err == nil && another(t.ID, was) {
 			return nil, recreated(name, topicID(was), topicID(t.ID))
+		}
+		if t.Err == nil && was == (kadm.TopicID{}) {
+			s.topics[name] = t.ID
 		}
 	}
 	fresh = make(kadm.TopicDetails)

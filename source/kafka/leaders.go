@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
 )
 
@@ -77,11 +78,14 @@ func (r *reader) leaders() (whole bool, err error) {
 	for _, p := range r.parts {
 		t := md.Topics[p.topic]
 		q, ok := t.Partitions[p.partition]
-		if t.ID != p.topicID && t.Err == nil && ok {
+		if another(t.ID, p.asID) && t.Err == nil && ok {
 			if r.err == nil {
-				r.err = recreated(p.topic, topicID(p.topicID), topicID(t.ID))
+				r.err = recreated(p.topic, topicID(p.asID), topicID(t.ID))
 			}
 			continue
+		}
+		if p.asID == (kadm.TopicID{}) {
+			p.asID = t.ID // the cluster was upgraded to 2.8 or later
 		}
 		if !ok || t.Err != nil || q.Leader < 0 || q.Err != nil && !errors.Is(q.Err, kerr.ReplicaNotAvailable) {
 			whole = false

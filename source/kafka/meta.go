@@ -2,6 +2,8 @@ package kafka
 
 import (
 	"bytes"
+	"fmt"
+	"math"
 	"unicode/utf8"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -32,6 +34,9 @@ type metaColumns struct {
 	values      *text
 
 	keyNotNull, timeNotNull string // name of the column
+	timeColumn              string
+	nullOnBadTime           bool
+	last                    map[string]int // of many headers, where each name comes last
 	pairs                   [][2][]byte
 }
 
@@ -57,7 +62,7 @@ func (t *text) append(b []byte) {
 	t.b.Append(b)
 }
 
-func newMetaColumns(c *config.Metadata, fields []hivetype.Field) *metaColumns {
+func newMetaColumns(c *config.Metadata, fields []hivetype.Field, nullOnBadTime map[string]bool) *metaColumns {
 	m := &metaColumns{}
 	for _, f := range fields {
 		b := array.NewBuilder(memory.DefaultAllocator, record.ArrowType(f.Type))
@@ -72,6 +77,7 @@ func newMetaColumns(c *config.Metadata, fields []hivetype.Field) *metaColumns {
 			m.offsets = b.(*array.Int64Builder)
 		case c.Timestamp:
 			m.times = b.(*array.TimestampBuilder)
+			m.timeColumn, m.nullOnBadTime = f.Name, nullOnBadTime[f.Name]
 			if f.NotNull {
 				m.timeNotNull = f.Name
 			}
@@ -88,6 +94,14 @@ func newMetaColumns(c *config.Metadata, fields []hivetype.Field) *metaColumns {
 	return m
 }
 
+const (
+	// maxMillis is the last time that a timestamp column holds.
+	maxMillis = math.MaxInt64 / 1000
+	// manyHeaders are more than can be compared each with each: a message of 1 MB
+	// has room for 200,000.
+	manyHeaders = 32
+)
+
 // check says what would keep a message out of the table.
 func (c *metaColumns) check(m *message) error {
 	if c.keyNotNull != "" && m.noKey {
@@ -95,6 +109,9 @@ func (c *metaColumns) check(m *message) error {
 	}
 	if c.timeNotNull != "" && m.time < 0 {
 		return &format.Error{Class: record.ClassNull, Column: c.timeNotNull, Reason: "the message has no time, but the column is not null"}
+	}
+	if c.times != nil && m.time > maxMillis && !c.nullOnBadTime {
+		return &format.Error{Class: record.ClassRange, Column: c.timeColumn, Reason: fmt.Sprintf("the message's time, %d ms since 1970, is out of range: is it in another unit?", m.time)}
 	}
 	c.pairs = c.pairs[:0]
 	if c.headers == nil {
@@ -139,7 +156,7 @@ func (c *metaColumns) append(m *message) {
 		c.size += 8
 	}
 	if c.times != nil {
-		if m.time < 0 {
+		if m.time < 0 || m.time > maxMillis {
 			c.times.AppendNull()
 		} else {
 			c.times.Append(arrow.Timestamp(m.time * 1000))
@@ -156,6 +173,12 @@ func (c *metaColumns) append(m *message) {
 	}
 	if c.headers != nil {
 		c.headers.Append(true)
+		if len(c.pairs) > manyHeaders {
+			c.last = make(map[string]int, len(c.pairs))
+			for i, h := range c.pairs {
+				c.last[string(h[0])] = i
+			}
+		}
 		for i, h := range c.pairs {
 			if c.again(i) {
 				continue
@@ -174,6 +197,9 @@ func (c *metaColumns) append(m *message) {
 // again says whether the name of header i comes again: the last one counts, for
 // a map has a key once.
 func (c *metaColumns) again(i int) bool {
+	if len(c.pairs) > manyHeaders {
+		return c.last[string(c.pairs[i][0])] != i
+	}
 	for _, h := range c.pairs[i+1:] {
 		if bytes.Equal(h[0], c.pairs[i][0]) {
 			return true

@@ -20,10 +20,17 @@ func (r *reader) empty(p *partition, q *kmsg.FetchResponseTopicPartition, bare b
 	p.idle = true
 	from := p.next
 	// Before the end there may be nothing at all, when compaction has removed
-	// the last messages.
-	removed := bare && q.LastStableOffset == q.HighWatermark
-	if end := p.end.Load(); removed && end != noEnd && p.next < end && end <= q.HighWatermark {
-		p.next = end
+	// the last messages. That is believed when it is proved.
+	if bare && q.LastStableOffset == q.HighWatermark && q.PreferredReadReplica < 0 && p.next < q.HighWatermark && p.void < q.HighWatermark && !p.proving {
+		p.proving = true
+		leader, next, to := p.leader, p.next, q.HighWatermark
+		r.wg.Go(func() { r.prove(p, leader, next, to) }) // joined by Close
+	}
+	if end := p.end.Load(); end != noEnd && p.next < end && end <= p.void {
+		// The leader epoch of what was there is not known: that of the message
+		// before it may have ended long before, which would look as if the log had
+		// been cut back.
+		p.next, p.epoch = end, -1
 	}
 	if r.atEnd(p) {
 		p.ended = true
@@ -33,11 +40,65 @@ func (r *reader) empty(p *partition, q *kmsg.FetchResponseTopicPartition, bare b
 	}
 	r.blocked(p, q)
 	switch {
-	case q.HighWatermark < 0 || p.next < q.HighWatermark && !removed:
+	case q.HighWatermark < 0 || p.next != q.HighWatermark && p.void != q.HighWatermark:
 		r.w.Hold(p.id)
 	case p.pending == 0:
 		r.w.CaughtUp(p.id)
 	}
+}
+
+// localStart asks for the first offset that a leader has on its own disks.
+const localStart = -4
+
+// prove finds out whether an empty answer says that nothing is there, from next
+// to before to. A broker that fetches from tiered storage gives such an answer,
+// too, when that takes too long. What is on its own disks it does read; and the
+// first offset there only grows, so that one that is not behind next now was not
+// when the leader answered.
+func (r *reader) prove(p *partition, leader int32, next, to int64) {
+	first, err := r.firstLocal(p, leader)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	p.proving = false
+	switch {
+	case err != nil && r.ctx.Err() == nil:
+		p.wait = time.Now().Add(time.Second)
+		r.s.log.Warn("asking a leader what it has on its own disks failed; trying again", "partition", p.name(), "error", err)
+		r.lookUpSoon()
+	case err == nil && next >= first:
+		p.void = to
+	}
+	r.signal()
+}
+
+func (r *reader) firstLocal(p *partition, leader int32) (int64, error) {
+	req := kmsg.NewPtrListOffsetsRequest()
+	req.ReplicaID = -1
+	t, q := kmsg.NewListOffsetsRequestTopic(), kmsg.NewListOffsetsRequestTopicPartition()
+	t.Topic, q.Partition, q.Timestamp = p.topic, p.partition, localStart
+	t.Partitions = append(t.Partitions, q)
+	req.Topics = append(req.Topics, t)
+	resp, err := req.RequestWith(r.ctx, r.client.Broker(int(leader)))
+	if err != nil {
+		return 0, err
+	}
+	if resp.Version < 8 { // it is older than tiered storage
+		return 0, nil
+	}
+	for _, t := range resp.Topics {
+		for _, q := range t.Partitions {
+			switch err := kerr.ErrorForCode(q.ErrorCode); {
+			case t.Topic != p.topic || q.Partition != p.partition:
+			case errors.Is(err, kerr.UnsupportedVersion): // it has no tiered storage
+				return 0, nil
+			case err != nil:
+				return 0, err
+			case q.Offset >= 0:
+				return q.Offset, nil
+			}
+		}
+	}
+	return 0, errors.New("it does not say")
 }
 
 // blocked logs that a partition has waited long for a transaction to end. One
@@ -95,6 +156,10 @@ func (r *reader) findPlace(p *partition) {
 		o, err := r.s.askOffsets(r.ctx, partitions{p.topic: {p.partition}})
 		if err == nil {
 			first, last := at(o.first, p.split), at(o.last, p.split)
+			if p.next >= first && p.next <= last {
+				r.contradicted(p, first, last)
+				return
+			}
 			to := first
 			// Retention may take the first message between two looks: of one that
 			// is to begin at the first there is, nothing is missing.
@@ -107,7 +172,7 @@ func (r *reader) findPlace(p *partition) {
 			r.mu.Lock()
 			defer r.mu.Unlock()
 			r.queue = append(r.queue, &fetched{p: p, from: p.next, next: to, epoch: -1, jump: true})
-			p.next, p.epoch, p.stuck = to, -1, false
+			p.next, p.epoch, p.stuck, p.void = to, -1, false, 0
 			p.pending++
 			r.signal()
 			return
@@ -117,6 +182,25 @@ func (r *reader) findPlace(p *partition) {
 			return
 		}
 	}
+}
+
+// contradicted is about an offset that a leader refuses, and says that it has.
+// Nothing is missing, so that going on elsewhere would double rows or lose some:
+// it is asked again, a few times.
+func (r *reader) contradicted(p *partition, first, last int64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if p.strikes++; p.strikes >= maxStrikes {
+		if r.err == nil {
+			r.err = fault.New(fault.Halt, "check the broker's log for this partition; to go on elsewhere, use another pipeline with source.kafka.start",
+				"%s: the leader refuses to read at offset %d (leader epoch %d), and says that it has offsets %d to %d", p.name(), p.next, p.epoch, first, last-1)
+		}
+	} else {
+		r.s.log.Warn("a leader refuses an offset that it says it has; trying again", "partition", p.name(), "offset", p.next, "first", first, "end", last)
+	}
+	p.stuck, p.wait = false, time.Now().Add(time.Second)
+	r.lookUpSoon()
+	r.signal()
 }
 
 func (r *reader) fatal(what string, e error) error {

@@ -62,16 +62,19 @@ type reader struct {
 // partition is one that this reader has.
 type partition struct {
 	*split
-	next    int64 // to fetch
-	epoch   int32 // leader epoch of the message before next
-	leader  int32 // -1: not known
-	lepoch  int32 // its epoch
-	pending int   // fetched and not yet taken
+	asID    kadm.TopicID // by which its topic is asked for; zero: by its name
+	next    int64        // to fetch
+	epoch   int32        // leader epoch of the message before next
+	leader  int32        // -1: not known
+	lepoch  int32        // its epoch
+	pending int          // fetched and not yet taken
 	wait    time.Time
-	ended   bool // its end is in the queue
-	fresh   bool // it begins at the first message there is, and has not had it yet
-	stuck   bool // it is being found out where to go on
-	idle    bool // the last answer had nothing of it
+	ended   bool  // its end is in the queue
+	fresh   bool  // it begins at the first message there is, and has not had it yet
+	stuck   bool  // it is being found out where to go on
+	idle    bool  // the last answer had nothing of it
+	proving bool  // it is being found out whether void may be set
+	void    int64 // there is nothing before it, from next on; the past where next is behind it
 	removed atomic.Bool
 	shift   int64
 	strikes int // damaged fetches in a row
@@ -136,7 +139,7 @@ func (r *reader) Add(sp source.Split, from ledger.Source) error {
 	if known == nil {
 		return fmt.Errorf("%s is no partition that was listed", sp.ID)
 	}
-	p := &partition{split: known, leader: -1, epoch: -1, row: from.NextRow}
+	p := &partition{split: known, asID: known.topicID, leader: -1, epoch: -1, row: from.NextRow}
 	first := false
 	if from.Position == "" {
 		p.next, first, p.fresh = known.start, true, known.earliest

@@ -299,10 +299,16 @@ func (p position) isOf(topic string, id kadm.TopicID, cluster string) error {
 		return fault.New(fault.Halt, "connect to the old cluster, or use another pipeline and table",
 			"source.kafka.brokers: the cluster has id %s, the table was written from cluster %s", cluster, p.Cluster)
 	}
-	if p.Topic != "" && p.Topic != topicID(id) {
+	if p.Topic != "" && id != (kadm.TopicID{}) && p.Topic != topicID(id) {
 		return recreated(topic, p.Topic, topicID(id))
 	}
 	return nil
+}
+
+// another says whether two ids are those of two topics. Brokers before 2.8 tell
+// none, and while a cluster is upgraded some do and some do not.
+func another(a, b kadm.TopicID) bool {
+	return a != b && a != (kadm.TopicID{}) && b != (kadm.TopicID{})
 }
 
 func recreated(topic, was, is string) error {

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
@@ -77,6 +78,110 @@ func TestUntilBehindWhatIsRemoved(t *testing.T) {
 	}
 	if open >= 0 {
 		t.Error("the run ended although a transaction was open")
+	}
+	// The leader epoch of what was removed may be another one than that of the
+	// message before it.
+	if p, err := parsePosition(firstSplit, k.Position); err != nil || p.Epoch != -1 {
+		t.Errorf("the position is %v, %v; its leader epoch cannot be known", p, err)
+	}
+}
+
+// A broker whose tiered storage is slow answers as one whose messages compaction
+// has removed. They are there, and must be waited for (K7).
+func TestUntilWithSlowTieredStorage(t *testing.T) {
+	b := newBench(t)
+	b.produce(0, 10, 0)
+	b.localStart(8) // offsets 0 to 7 are only in tiered storage
+	slow := 3
+	b.cluster.ControlKey(int16(kmsg.Fetch), func(req kmsg.Request) (kmsg.Response, error, bool) {
+		b.cluster.KeepControl()
+		if slow--; slow < 0 {
+			return nil, nil, false
+		}
+		resp := req.ResponseKind().(*kmsg.FetchResponse)
+		for _, t := range req.(*kmsg.FetchRequest).Topics {
+			topic := kmsg.NewFetchResponseTopic()
+			topic.Topic, topic.TopicID = t.Topic, t.TopicID
+			for _, p := range t.Partitions {
+				q := kmsg.NewFetchResponseTopicPartition()
+				q.Partition, q.HighWatermark, q.LastStableOffset = p.Partition, 10, 10
+				topic.Partitions = append(topic.Partitions, q)
+			}
+			resp.Topics = append(resp.Topics, topic)
+		}
+		return resp, nil, true
+	})
+	k := &taken{}
+	b.cfg.Until = "end"
+	b.readToEnd(k, false)
+	if slow >= 0 {
+		t.Error("tiered storage was never slow")
+	}
+	if len(k.rows) != 10 || k.NextRow != 10 {
+		t.Errorf("%d rows, and the run stands at row %d, want 10 and 10", len(k.rows), k.NextRow)
+	}
+	if n := b.caught[firstSplit]; n > 0 {
+		t.Errorf("it was caught up %d times before its end", n)
+	}
+}
+
+// localStart is the first offset of all partitions that is on the disks of the
+// brokers.
+func (b *bench) localStart(first int64) {
+	b.cluster.ControlKey(int16(kmsg.ListOffsets), func(req kmsg.Request) (kmsg.Response, error, bool) {
+		b.cluster.KeepControl()
+		resp := req.ResponseKind().(*kmsg.ListOffsetsResponse)
+		for _, t := range req.(*kmsg.ListOffsetsRequest).Topics {
+			topic := kmsg.NewListOffsetsResponseTopic()
+			topic.Topic = t.Topic
+			for _, p := range t.Partitions {
+				if p.Timestamp != localStart {
+					return nil, nil, false
+				}
+				q := kmsg.NewListOffsetsResponseTopicPartition()
+				q.Partition, q.Offset = p.Partition, first
+				topic.Partitions = append(topic.Partitions, q)
+			}
+			resp.Topics = append(resp.Topics, topic)
+		}
+		return resp, nil, true
+	})
+}
+
+// A leader that refuses an offset that it has is asked again: going on where
+// source.kafka.offset_out_of_range says would double rows, or lose some.
+func TestRefusedOffsetThatIsThere(t *testing.T) {
+	for _, out := range []string{"halt", "earliest", "latest"} {
+		b := newBench(t)
+		b.cfg.OffsetOutOfRange, b.cfg.Until = out, "end"
+		b.produce(0, 10, 0)
+		k := &taken{}
+		b.readToEnd(k, false)
+		b.produce(10, 10, 0)
+		refused := 0
+		b.cluster.ControlKey(int16(kmsg.Fetch), func(req kmsg.Request) (kmsg.Response, error, bool) {
+			b.cluster.KeepControl()
+			if refused == 1 {
+				return nil, nil, false
+			}
+			refused++
+			resp := req.ResponseKind().(*kmsg.FetchResponse)
+			for _, t := range req.(*kmsg.FetchRequest).Topics {
+				topic := kmsg.NewFetchResponseTopic()
+				topic.Topic, topic.TopicID = t.Topic, t.TopicID
+				for _, p := range t.Partitions {
+					q := kmsg.NewFetchResponseTopicPartition()
+					q.Partition, q.ErrorCode = p.Partition, kerr.OffsetOutOfRange.Code
+					topic.Partitions = append(topic.Partitions, q)
+				}
+				resp.Topics = append(resp.Topics, topic)
+			}
+			return resp, nil, true
+		})
+		b.readToEnd(k, false)
+		if len(k.rows) != 20 || k.NextRow != 20 || refused != 1 {
+			t.Errorf("%s: %d rows, and the run stands at row %d, want 20 and 20; refused %d times", out, len(k.rows), k.NextRow, refused)
+		}
 	}
 }
 

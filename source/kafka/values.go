@@ -79,7 +79,7 @@ func (s *Source) decoders() (func() (*decoder, error), error) {
 			return nil, fault.Wrap(fault.Config, "", fmt.Errorf("source.format: %w", err))
 		}
 		if len(metas) > 0 {
-			d.meta = newMetaColumns(&s.c.Metadata, metas)
+			d.meta = newMetaColumns(&s.c.Metadata, metas, o.NullOnBadTime)
 		}
 		return d, nil
 	}

@@ -144,17 +144,19 @@ func fullName(n *avro.SchemaNode) string {
 	return n.Namespace + "." + n.Name
 }
 
-// collect notes the definitions of named types.
+// collect notes the definitions of named types, and gives those that are used
+// again their full names. space is the namespace around n.
 func (c *compiler) collect(n *avro.SchemaNode, space string) {
 	switch n.Type {
 	case "record", "error", "enum", "fixed":
 		name := fullName(n)
 		if _, seen := c.named[name]; seen {
-			return
+			return // resolve takes the one that is noted
 		}
 		c.named[name] = n
+		space = name[:max(0, strings.LastIndexByte(name, '.'))]
 		for i := range n.Fields {
-			c.collect(&n.Fields[i].Type, n.Namespace)
+			c.collect(&n.Fields[i].Type, space)
 		}
 	case "array":
 		c.collect(n.Items, space)
@@ -164,13 +166,29 @@ func (c *compiler) collect(n *avro.SchemaNode, space string) {
 		for i := range n.Branches {
 			c.collect(&n.Branches[i], space)
 		}
+	default:
+		// A name without a namespace is of the one around it; where that has none
+		// such, of none, as Avro for Java reads it.
+		if _, simple := kinds[n.Type]; simple || space == "" || strings.Contains(n.Type, ".") {
+			return
+		}
+		if _, near := c.named[space+"."+n.Type]; near {
+			n.Type = space + "." + n.Type
+		}
 	}
 }
 
 // resolve follows a reference to a named type.
 func (c *compiler) resolve(n *avro.SchemaNode) *avro.SchemaNode {
-	if t, ok := c.named[n.Type]; ok {
-		n = t
+	switch n.Type {
+	case "record", "error", "enum", "fixed":
+		if t, ok := c.named[fullName(n)]; ok {
+			n = t // the same, whose references have their full names
+		}
+	default:
+		if t, ok := c.named[n.Type]; ok {
+			n = t
+		}
 	}
 	if n.Type == "error" {
 		e := *n

@@ -37,8 +37,10 @@
 //     or goes on where source.kafka.offset_out_of_range says, and logs it. What
 //     the cluster did not tell is asked again, never taken for gone.
 //   - K8: a partition is caught up only when its leader has just said that there
-//     is nothing behind what was taken, up to the high watermark. What is fetched,
-//     fails, waits, moves or is in an open transaction is not.
+//     is nothing behind what was taken, up to the high watermark; of an empty
+//     answer before it, when the leader has what would be there on its own
+//     disks. What is fetched, fails, waits, moves or is in an open transaction
+//     is not.
 //   - K9: a position never passes over messages between the end of a bounded
 //     run and what was fetched: the next run begins at the end. While the time
 //     of source.kafka.until is still to come, the first message of that time

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net"
 	"os"
 	"strings"
 
@@ -76,6 +77,10 @@ func judge(err error) (outcome, error) {
 	if errors.As(err, &remote) {
 		return judgeRemote(remote)
 	}
+	var network *net.OpError
+	if errors.As(err, &network) {
+		return unknown, err // a firewall's "operation not permitted" is not the name node's
+	}
 	for _, known := range []error{fs.ErrNotExist, fs.ErrExist, fs.ErrPermission, fs.ErrInvalid} {
 		if errors.Is(err, known) {
 			var p *os.PathError
@@ -96,6 +101,10 @@ func judgeRemote(remote hdfs.Error) (outcome, error) {
 	if known, ok := refusals[class]; ok {
 		return answered, &remoteError{known, line}
 	}
+	if option := outOfBounds(remote.Method(), line); option != "" {
+		return answered, fault.Wrap(fault.Config, "what the name node allows is in dfs.namenode.fs-limits.min-block-size, dfs.namenode.replication.min and dfs.replication.max there",
+			fmt.Errorf("%s: %w", option, said))
+	}
 	if passing[class] {
 		if strings.Contains(class, "Quota") {
 			return postponed, &storage.NoSpaceError{Err: said}
@@ -113,6 +122,19 @@ func judgeRemote(remote hdfs.Error) (outcome, error) {
 		return unknown, said // the connection is gone
 	}
 	return answered, said
+}
+
+// outOfBounds names the option of a new file's property that the name node does
+// not allow, in an exception that has no class of its own: no try is better.
+func outOfBounds(method, line string) string {
+	switch {
+	case method != "create":
+	case strings.Contains(line, "block size is less than"):
+		return "hdfs.block_size (or dfs.blocksize of the Hadoop configuration)"
+	case strings.Contains(line, "Requested replication factor"):
+		return "hdfs.replication (or dfs.replication of the Hadoop configuration)"
+	}
+	return ""
 }
 
 // wrap names operation and path (storage S3).

@@ -93,8 +93,12 @@ func (f *FS) rename(oldName, newName string, overwrite bool) error {
 		case was == answered && err != nil && !overwrite && !known(said):
 			// A file onto a directory and other refusals have no exception of
 			// their own.
-			if _, serr := s.client.Stat(newName); serr == nil {
+			_, serr := s.client.Stat(newName)
+			if serr == nil {
 				return &remoteError{fs.ErrExist, said.Error()}
+			}
+			if was, _ := judge(serr); was != answered {
+				return serr // why it was refused is not known; nothing was done
 			}
 		}
 		return err

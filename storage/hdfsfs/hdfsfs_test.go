@@ -9,13 +9,16 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
 	"github.com/colinmarc/hdfs/v2"
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"github.com/hivesink/hivesink/internal/fault"
+	"github.com/hivesink/hivesink/internal/krb5"
 	"github.com/hivesink/hivesink/storage"
 )
 
@@ -220,5 +223,82 @@ func TestKerberosIsGuessed(t *testing.T) {
 	var classed *fault.Error
 	if !errors.As(err, &classed) || !strings.Contains(classed.Hint, "hdfs.kerberos") {
 		t.Fatal(err)
+	}
+}
+
+// TestLoginIsNoAnswer: a keytab that is being exchanged is not there for a
+// moment. That says nothing about the files of the cluster: the operation waits.
+func TestLoginIsNoAnswer(t *testing.T) {
+	krb5Conf := filepath.Join(t.TempDir(), "krb5.conf")
+	if err := os.WriteFile(krb5Conf, []byte("[libdefaults]\n default_realm = R.TEST\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	f := &FS{over: make(chan struct{}), o: Options{Authority: "nn:1", Patience: 10 * time.Millisecond, Notify: func(string, error) {},
+		ConnectTimeout: time.Second, CallTimeout: time.Second}}
+	f.tickets = krb5.NewTickets(krb5.Identity{At: "hdfs.kerberos", Principal: "u", Keytab: "/nowhere", Krb5Conf: krb5Conf})
+	f.worked.Store(true)
+	_, stat := f.Stat("/x")
+	for op, err := range map[string]error{
+		"stat": stat, "remove": f.Remove("/x"), "rename": f.Rename("/x", "/y"), "put": f.Put("/x", strings.NewReader("text"), 4),
+	} {
+		if err == nil || errors.Is(err, fs.ErrNotExist) || fault.ClassOf(err) != fault.Retry || !strings.Contains(err.Error(), "hdfs.kerberos.keytab") {
+			t.Errorf("%s: class %s: %v", op, fault.ClassOf(err), err)
+		}
+	}
+}
+
+// TestFirewall: what the kernel says of a connection is no refusal of the name
+// node's.
+func TestFirewall(t *testing.T) {
+	err := &net.OpError{Op: "dial", Net: "tcp", Err: os.NewSyscallError("connect", syscall.EPERM)}
+	if was, _ := judge(err); was != unknown {
+		t.Errorf("%v: %d", err, was)
+	}
+}
+
+// TestOutOfBounds: a block size or replication that the name node does not allow
+// is not waited for.
+func TestOutOfBounds(t *testing.T) {
+	for message, option := range map[string]string{
+		"Specified block size is less than configured minimum value (dfs.namenode.fs-limits.min-block-size): 1024 < 1048576": "hdfs.block_size",
+		"Requested replication factor of 600 exceeds maximum of 512 for /x, clientName=c":                                    "hdfs.replication",
+	} {
+		was, err := judge(&os.PathError{Op: "create", Path: "/x", Err: remote{"create", "java.io.IOException", message, ""}})
+		if was != answered || repeatable(err) || fault.ClassOf(err) != fault.Config || !strings.Contains(err.Error(), option) {
+			t.Errorf("%s: %d, class %s: %v", message, was, fault.ClassOf(err), err)
+		}
+	}
+}
+
+// TestLaidOutConfiguration: values have blanks and line ends around them in many
+// a cluster's files, and addresses no port.
+func TestLaidOutConfiguration(t *testing.T) {
+	dir := conf(t, "dfs.ha.namenodes.lake", "\n  a,\n  b\n", "dfs.namenode.rpc-address.lake.a", "\n  nn1:8021\n",
+		"dfs.namenode.rpc-address.lake.b", " nn2 ", "dfs.replication", " 2 ", "fs.permissions.umask-mode", "\n027\n")
+	o := Options{Authority: "lake", ConfDir: dir}
+	if err := o.resolve(); err != nil {
+		t.Fatal(err)
+	}
+	if got := strings.Join(o.NameNodes, " "); got != "nn1:8021 nn2:8020" || o.Replication != 2 || o.umask != 0o027 {
+		t.Errorf("%s, replication %d, umask %#o", got, o.Replication, o.umask)
+	}
+}
+
+// TestErasureCoded: a directory's policy is seen, and that which means none.
+func TestErasureCoded(t *testing.T) {
+	for id, want := range map[uint32]bool{1: true, replicationPolicy: false} {
+		policy, err := message("ErasureCodingPolicyProto", "id", id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		status := new(hdfs.FileStatus)
+		if erasureCoded(status) {
+			t.Error("a directory without a policy has one")
+		}
+		m := status.ProtoReflect()
+		m.Set(m.Descriptor().Fields().ByName("ecPolicy"), protoreflect.ValueOf(policy))
+		if erasureCoded(status) != want {
+			t.Errorf("policy %d: %t", id, !want)
+		}
 	}
 }

@@ -117,6 +117,9 @@ func (o *Options) readConf() error {
 	if err != nil {
 		return fault.New(fault.Config, "name the directory of core-site.xml and hdfs-site.xml", "%s %s: %w", from, o.ConfDir, err)
 	}
+	for name, value := range o.conf { // each by itself: the order does not matter
+		o.conf[name] = strings.TrimSpace(value) // as Hadoop takes them: the XML may be laid out
+	}
 	return nil
 }
 
@@ -129,10 +132,11 @@ func (o *Options) resolveNameNodes() error {
 	if ids := o.conf["dfs.ha.namenodes."+o.Authority]; ids != "" {
 		for _, id := range strings.Split(ids, ",") {
 			key := "dfs.namenode.rpc-address." + o.Authority + "." + strings.TrimSpace(id)
-			if o.conf[key] == "" {
+			address := o.conf[key]
+			if address == "" {
 				return fault.New(fault.Config, "complete hdfs-site.xml, or set hdfs.namenodes", "%s has no %s", o.ConfDir, key)
 			}
-			o.NameNodes = append(o.NameNodes, o.conf[key])
+			o.NameNodes = append(o.NameNodes, withPort(address))
 		}
 		return nil
 	}
@@ -145,10 +149,17 @@ func (o *Options) resolveNameNodes() error {
 			return fault.New(fault.Config, "the Hadoop configuration knows "+services+"; write host:port, or set hdfs.namenodes",
 				"table.location: %s is no name service of %s", host, o.ConfDir)
 		}
-		host += ":8020"
 	}
-	o.NameNodes = []string{host}
+	o.NameNodes = []string{withPort(host)}
 	return nil
+}
+
+// withPort is an address with Hadoop's port, unless it has one.
+func withPort(address string) string {
+	if !strings.Contains(address, ":") {
+		address += ":8020"
+	}
+	return address
 }
 
 func (o *Options) resolveUser() {

@@ -9,6 +9,8 @@ import (
 	"path"
 	"strings"
 
+	"github.com/colinmarc/hdfs/v2"
+
 	"github.com/hivesink/hivesink/internal/fault"
 )
 
@@ -19,22 +21,23 @@ const probeBytes = 300 << 10
 // protections of a secure cluster's data transfer it writes all, but loses count
 // of the bytes it reads with integrity, and with privacy unless the data nodes
 // have the AES cipher suite: that must not be noticed when there is something to
-// lose. Nothing is done where no such protection is in force. A file is written
-// beside or in dir, or in the next directory above that exists, and removed.
+// lose. A file is written in dir, or in the next directory above that exists, and
+// removed; not where no such protection is in force.
+//
+// Nor does the client know erasure coding: it would write a striped file as if it
+// were one block, and its close would never be answered.
 func (f *FS) Probe(dir string) error {
+	f.doubted.Store(true) // it is being asked
+	dir, striped, err := f.existing(dir)
+	if err != nil {
+		return f.wrap("probe", dir, "", err)
+	}
+	if striped {
+		return fault.New(fault.Config, "hdfs ec -setPolicy -replicate -path DIR lets it be replicated",
+			"table.location hdfs://%s: new files in %s are erasure-coded, which this client can neither write nor read", f.o.Authority, dir)
+	}
 	if !f.protected() {
 		return nil
-	}
-	f.doubted.Store(true) // it is being asked
-	for dir != "/" {
-		info, err := f.stat(dir)
-		if err == nil && info.Dir {
-			break
-		}
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return f.wrap("probe", dir, "", err)
-		}
-		dir = path.Dir(dir)
 	}
 	name := path.Join(dir, ".hivesink-probe-"+suffix())
 	text := bytes.Repeat([]byte("hivesink reads what it writes. \n"), probeBytes/32)
@@ -46,7 +49,7 @@ func (f *FS) Probe(dir string) error {
 		}
 		return err
 	}
-	err := f.readBack(name, text)
+	err = f.readBack(name, text)
 	if rerr := f.Remove(name); err == nil {
 		err = rerr
 	}
@@ -73,6 +76,35 @@ func (f *FS) doubt(what string, err error) error {
 		return err
 	}
 	return nil
+}
+
+// existing is dir, or the next directory above that exists, and whether files
+// that are made in it are erasure-coded.
+func (f *FS) existing(dir string) (there string, striped bool, err error) {
+	for ; ; dir = path.Dir(dir) {
+		var isDir bool
+		err = f.do("stat "+dir, func(s *session) error {
+			info, err := s.client.Stat(dir)
+			if err != nil {
+				return err
+			}
+			status, ok := info.Sys().(*hdfs.FileStatus)
+			isDir, striped = info.IsDir(), ok && erasureCoded(status)
+			return nil
+		})
+		if err == nil && isDir || dir == "/" || err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return dir, striped, err
+		}
+	}
+}
+
+// replicationPolicy is the number of the policy that says "no erasure coding
+// here", to end what a directory above has.
+const replicationPolicy = 63
+
+func erasureCoded(status *hdfs.FileStatus) bool {
+	policy := status.GetEcPolicy()
+	return policy != nil && policy.GetId() != replicationPolicy
 }
 
 // readBack tries a few times: a data node may be gone, which is another matter.

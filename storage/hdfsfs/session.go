@@ -104,13 +104,7 @@ func (f *FS) connect() (*session, error) {
 		defer cancel()
 		var err error
 		if o.KerberosClient, err = f.tickets.Client(ctx); err != nil {
-			if f.worked.Load() { // a broken keytab is waited for: somebody is changing it
-				var classed *fault.Error
-				if errors.As(err, &classed) {
-					err = classed.Err
-				}
-			}
-			return nil, err
+			return nil, f.loginError(err)
 		}
 		o.KerberosServicePrincipleName = f.o.Kerberos.Service
 	}
@@ -128,6 +122,21 @@ func (f *FS) connect() (*session, error) {
 		return nil, fault.Wrap(fault.Halt, "", err)
 	}
 	return &session{client: client, calls: c, dial: d}, nil
+}
+
+// loginError is the error of a login. Once the cluster has answered, one that
+// fails is waited for: somebody is changing the keytab. Only its words are kept
+// then. A keytab that is not there, or not to be read, must not pass for a file
+// of the cluster that is not.
+func (f *FS) loginError(err error) error {
+	if !f.worked.Load() {
+		return err
+	}
+	var classed *fault.Error
+	if errors.As(err, &classed) {
+		err = classed.Err
+	}
+	return errors.New(err.Error())
 }
 
 // acquire is the current session, made if need be.

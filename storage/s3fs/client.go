@@ -2,6 +2,7 @@ package s3fs
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"net"
@@ -26,6 +27,7 @@ type FS struct {
 	client *s3.Client
 	bucket *string
 
+	greeted  atomic.Bool // the store has answered New
 	cache    cache       // of all readers
 	unlisted atomic.Bool // the store has failed to list uploads
 
@@ -62,6 +64,9 @@ func New(ctx context.Context, o Options) (*FS, error) {
 	}
 	f := &FS{o: o, bucket: aws.String(o.Bucket), sent: make(map[string]sentUpload),
 		cache: cache{budget: readCache, shared: make(map[string]*cached)}}
+	if cfg.Credentials != nil {
+		cfg.Credentials = logins{cfg.Credentials}
+	}
 	f.client = s3.NewFromConfig(cfg, func(so *s3.Options) {
 		so.Retryer = aws.NopRetryer{} // do repeats: it knows what a repetition means
 		so.Logger = logging.Nop{}     // who wants to know is notified
@@ -71,7 +76,32 @@ func New(ctx context.Context, o Options) (*FS, error) {
 			so.BaseEndpoint = aws.String(o.Endpoint)
 		}
 	})
-	return f, f.greet(ctx)
+	err = f.greet(ctx)
+	f.greeted.Store(err == nil)
+	return f, err
+}
+
+// logins are credentials whose errors do not pass for the store's: a file of a
+// key that is not there for a moment, or a "not found" of who gives them out,
+// says nothing about objects.
+type logins struct{ of aws.CredentialsProvider }
+
+func (l logins) Retrieve(ctx context.Context) (aws.Credentials, error) {
+	c, err := l.of.Retrieve(ctx)
+	if err != nil {
+		err = &loginError{err}
+	}
+	return c, err
+}
+
+// loginError shows of its cause the class and the words only.
+type loginError struct{ err error }
+
+func (e *loginError) Error() string { return e.err.Error() }
+
+func (e *loginError) As(target any) bool {
+	classed, ok := target.(**fault.Error)
+	return ok && errors.As(e.err, classed)
 }
 
 // closeFor bounds what Close may take.
@@ -107,11 +137,8 @@ func transport(o Options) aws.HTTPClient {
 	})
 }
 
-// keys are the credentials of the configuration, read late and not kept longer
-// than a rotated file should take to be noticed.
+// keys are the credentials of the configuration, read late and not kept for long.
 type keys struct{ o Options }
-
-const keysFor = 5 * time.Minute
 
 func (k *keys) Retrieve(context.Context) (aws.Credentials, error) {
 	id, err := k.o.AccessKey()
@@ -122,5 +149,5 @@ func (k *keys) Retrieve(context.Context) (aws.Credentials, error) {
 	if err != nil {
 		return aws.Credentials{}, err
 	}
-	return aws.Credentials{AccessKeyID: id, SecretAccessKey: secret, Source: "s3.access_key", CanExpire: true, Expires: time.Now().Add(keysFor)}, nil
+	return aws.Credentials{AccessKeyID: id, SecretAccessKey: secret, Source: "s3.access_key", CanExpire: true, Expires: time.Now().Add(k.o.keysFor)}, nil
 }

@@ -116,6 +116,9 @@ func (f *FS) Stat(name string) (storage.Info, error) {
 	}
 	err = f.do(background(), "HeadObject", k, func(ctx context.Context) error {
 		out, err := f.client.HeadObject(ctx, &s3.HeadObjectInput{Bucket: f.bucket, Key: &k})
+		if errors.Is(plain(err), storage.ErrNotExist) {
+			return f.sayingSo(ctx, k, err)
+		}
 		if err != nil {
 			return err
 		}
@@ -126,11 +129,15 @@ func (f *FS) Stat(name string) (storage.Info, error) {
 		return saidObject(out.ETag, out.LastModified)
 	})
 	if errors.Is(err, storage.ErrNotExist) {
-		below, lerr := f.page(k+"/", "", "", 1)
+		var below bool
+		var lerr error
+		if !errors.Is(err, errNothing) {
+			below, lerr = f.below(k)
+		}
 		switch {
 		case lerr != nil:
 			err = lerr
-		case len(below.Contents) > 0:
+		case below:
 			return storage.Info{Name: path.Base(name), Dir: true}, nil
 		}
 	}
@@ -140,9 +147,36 @@ func (f *FS) Stat(name string) (storage.Info, error) {
 	return info, nil
 }
 
-// page is one page of a listing.
-func (f *FS) page(prefix, delimiter, after string, n int32) (*s3.ListObjectsV2Output, error) {
-	return f.nextPage(&s3.ListObjectsV2Input{Bucket: f.bucket, Prefix: &prefix, Delimiter: text(delimiter), StartAfter: text(after), MaxKeys: aws.Int32(n)})
+// errNothing: no key begins with the one that was asked for.
+var errNothing = fmt.Errorf("nothing begins with that name: %w", storage.ErrNotExist)
+
+// sayingSo takes the answer that there is no object only if a listing does not
+// have it: the answer to a HEAD has no body, and "not found" may be a proxy's
+// that does not reach the store (X5).
+func (f *FS) sayingSo(ctx context.Context, k string, err error) error {
+	out, lerr := f.client.ListObjectsV2(ctx, &s3.ListObjectsV2Input{Bucket: f.bucket, Prefix: &k, MaxKeys: aws.Int32(1)})
+	if lerr == nil {
+		lerr = said("the bucket that it lists", aws.ToString(out.Name) == f.o.Bucket)
+	}
+	switch {
+	case lerr != nil:
+		return lerr
+	case len(out.Contents) == 0 && !aws.ToBool(out.IsTruncated):
+		return errNothing
+	case len(out.Contents) > 0 && aws.ToString(out.Contents[0].Key) == k: // the first key of its prefix
+		return said("that there is the object which a listing has", false)
+	}
+	return err
+}
+
+// below says whether there is an object in the directory of a key.
+func (f *FS) below(k string) (found bool, err error) {
+	prefix := k + "/"
+	err = f.pages(&s3.ListObjectsV2Input{Bucket: f.bucket, Prefix: &prefix, MaxKeys: aws.Int32(1)}, func(p *s3.ListObjectsV2Output) (bool, error) {
+		found = len(p.Contents) > 0
+		return !found, nil
+	})
+	return found, err
 }
 
 // nextPage gives no page that does not name the bucket (X5): an empty one would
@@ -168,22 +202,25 @@ func text(s string) *string {
 // pageKeys is what S3 gives in one answer at most.
 const pageKeys = 1000
 
-// pages calls fn for each page of a listing.
-func (f *FS) pages(prefix, delimiter string, fn func(*s3.ListObjectsV2Output) error) error {
-	in := &s3.ListObjectsV2Input{Bucket: f.bucket, Prefix: &prefix, Delimiter: text(delimiter), MaxKeys: aws.Int32(pageKeys)}
+// all is a listing of whatever begins with a prefix.
+func (f *FS) all(prefix, delimiter string) *s3.ListObjectsV2Input {
+	return &s3.ListObjectsV2Input{Bucket: f.bucket, Prefix: &prefix, Delimiter: text(delimiter), MaxKeys: aws.Int32(pageKeys)}
+}
+
+// pages calls fn for each page of a listing while it wants more. A page may have
+// fewer objects than were asked for, or none, and not be the last: what was
+// deleted in a bucket with versions counts.
+func (f *FS) pages(in *s3.ListObjectsV2Input, fn func(*s3.ListObjectsV2Output) (more bool, err error)) error {
 	for {
 		out, err := f.nextPage(in)
 		if err != nil {
 			return err
 		}
-		if err := fn(out); err != nil {
+		if more, err := fn(out); err != nil || !more || !aws.ToBool(out.IsTruncated) {
 			return err
 		}
-		if !aws.ToBool(out.IsTruncated) {
-			return nil
-		}
 		if aws.ToString(out.NextContinuationToken) == "" || aws.ToString(out.NextContinuationToken) == aws.ToString(in.ContinuationToken) {
-			return fmt.Errorf("the store says that its listing of %s goes on, and not where", prefix)
+			return fmt.Errorf("the store says that its listing of %s goes on, and not where", *in.Prefix)
 		}
 		in.ContinuationToken = out.NextContinuationToken
 	}
@@ -197,7 +234,7 @@ func (f *FS) List(dir string) ([]storage.Info, error) {
 	}
 	var infos []storage.Info
 	var strays []string
-	err = f.pages(prefix, "/", func(p *s3.ListObjectsV2Output) error {
+	err = f.pages(f.all(prefix, "/"), func(p *s3.ListObjectsV2Output) (bool, error) {
 		for i := range p.Contents {
 			switch info, ok := describe(&p.Contents[i], prefix); {
 			case ok && noName(info.Name):
@@ -214,7 +251,7 @@ func (f *FS) List(dir string) ([]storage.Info, error) {
 			}
 			infos = append(infos, info)
 		}
-		return nil
+		return true, nil
 	})
 	switch {
 	case err != nil:
@@ -235,17 +272,18 @@ func (f *FS) ListAfter(dir, after string, n int) ([]storage.Info, error) {
 	if err != nil {
 		return nil, wrap(storage.OpList, dir, err)
 	}
-	out, err := f.page(prefix, "/", prefix+after, int32(n))
-	if err != nil {
-		return nil, wrap(storage.OpList, dir, err)
-	}
+	in := f.all(prefix, "/")
+	in.StartAfter, in.MaxKeys = text(prefix+after), aws.Int32(int32(min(n, pageKeys)))
 	var infos []storage.Info
-	for i := range out.Contents {
-		if info, ok := describe(&out.Contents[i], prefix); ok {
-			infos = append(infos, info)
+	err = f.pages(in, func(p *s3.ListObjectsV2Output) (bool, error) {
+		for i := range p.Contents {
+			if info, ok := describe(&p.Contents[i], prefix); ok && len(infos) < n {
+				infos = append(infos, info)
+			}
 		}
-	}
-	return infos, nil
+		return len(infos) < n, nil
+	})
+	return infos, wrap(storage.OpList, dir, err)
 }
 
 // noName says whether an element of a key is one that names do not have.
@@ -294,15 +332,15 @@ func (f *FS) RemoveTree(name string) error {
 	if err := f.Remove(name); err != nil {
 		return err
 	}
-	return wrap(storage.OpRemove, name, f.pages(prefix, "", func(p *s3.ListObjectsV2Output) error {
+	return wrap(storage.OpRemove, name, f.pages(f.all(prefix, ""), func(p *s3.ListObjectsV2Output) (bool, error) {
 		for i := range p.Contents {
 			// One by one: what a store answers to many at once is a list of
 			// errors of its own, and some do not have it.
 			if err := f.Remove("/" + aws.ToString(p.Contents[i].Key)); err != nil {
-				return err
+				return false, err
 			}
 		}
-		return nil
+		return true, nil
 	}))
 }
 

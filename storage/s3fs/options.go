@@ -25,6 +25,8 @@ type Options struct {
 	// Notify is told of a request that failed and is tried again, and of its
 	// success after that (err nil). May be nil.
 	Notify func(what string, err error)
+
+	keysFor time.Duration // how long AccessKey and SecretKey are not asked again
 }
 
 // minPart is the least S3 takes for a part that is not the last.
@@ -39,6 +41,7 @@ func (o *Options) defaults() {
 	set(&o.RetryFor, 5*time.Minute)
 	set(&o.PartSize, 16<<20)
 	set(&o.Concurrency, 4)
+	set(&o.keysFor, 5*time.Minute) // no longer than a rotated file should take to be noticed
 	o.PartSize = max(o.PartSize, minPart)
 }
 

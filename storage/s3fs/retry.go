@@ -28,6 +28,7 @@ func (f *FS) do(ctx context.Context, op, key string, call func(context.Context) 
 	until := time.Now().Add(f.o.RetryFor)
 	pause := firstPause
 	full := true // each try was refused for want of space
+	skewed := false
 	for try := 1; ; try++ {
 		err := f.once(ctx, call)
 		if err == nil {
@@ -37,8 +38,12 @@ func (f *FS) do(ctx context.Context, op, key string, call func(context.Context) 
 			return nil
 		}
 		full = full && noSpace(err)
-		if ctx.Err() != nil || !passes(err) || time.Now().Add(pause).After(until) {
-			if try > 1 && passes(err) {
+		// The SDK takes from each answer by how much this machine's clock is wrong,
+		// and signs by that: after the clock was set one try is refused.
+		again := f.passes(err) || !skewed && clockRefused(err)
+		skewed = skewed || clockRefused(err)
+		if ctx.Err() != nil || !again || time.Now().Add(pause).After(until) {
+			if try > 1 && again {
 				err = fmt.Errorf("%s failed %d times: %w", op, try, err)
 			}
 			if full {
@@ -66,6 +71,30 @@ func (f *FS) once(ctx context.Context, call func(context.Context) error) error {
 	return plain(call(ctx))
 }
 
+// clockRefused says whether a try may have been refused for its time: so says the
+// store's code, which the answer to a HEAD has not.
+func clockRefused(err error) bool {
+	c := code(err)
+	return c == "RequestTimeTooSkewed" || c == "Forbidden" && headed(err)
+}
+
+// headed says whether err is of a HEAD request.
+func headed(err error) bool {
+	var op *smithy.OperationError
+	return errors.As(err, &op) && op.Operation() == "HeadObject"
+}
+
+// passes says whether a failure may pass. What may be a wrong address or wrong
+// keys at the start is an outage once the store has answered.
+func (f *FS) passes(err error) bool {
+	var known *s3Error
+	var login *loginError
+	if errors.As(err, &known) && known.foreign || errors.As(err, &login) {
+		return f.greeted.Load() || passes(err)
+	}
+	return passes(err)
+}
+
 // passes says whether a failure may pass: nothing was answered, or the store is
 // busy or in trouble. It may have done what it was asked for.
 func passes(err error) bool {
@@ -82,6 +111,10 @@ func passes(err error) bool {
 	var empty *emptyError
 	if errors.As(err, &empty) {
 		return true
+	}
+	var login *loginError
+	if errors.As(err, &login) {
+		return passes(login.err)
 	}
 	// Below 300 it is the body that could not be read: cut, or not the store's.
 	s := status(err)
@@ -151,6 +184,9 @@ type s3Error struct {
 	err  error
 	text string
 	is   error // storage's error, or nil
+	// foreign: "not found" without a word of the store's, so perhaps a proxy's
+	// that has no store behind it.
+	foreign bool
 }
 
 func (e *s3Error) Error() string        { return e.text }
@@ -187,6 +223,8 @@ func plain(err error) error {
 	switch {
 	case c == "PreconditionFailed" || s == http.StatusPreconditionFailed:
 		e.is = storage.ErrExist
+	case s == http.StatusNotFound && (c == "" || c == "NotFound") && !headed(err):
+		e.foreign = true
 	case c == "NoSuchKey" || c == "NoSuchUpload" || c == "NotFound" || c != "NoSuchBucket" && s == http.StatusNotFound:
 		e.is = storage.ErrNotExist
 	case c == "ConditionalRequestConflict" || s == http.StatusConflict && c != "OperationAborted":

@@ -22,6 +22,8 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
+	"strings"
 	"sync"
 	"syscall"
 
@@ -47,17 +49,27 @@ type FS struct {
 	disk int64 // bytes on disk
 }
 
+// partPrefix begins the names of spool files, as long as they have one.
+const partPrefix = "part-"
+
 // New makes the directory for spool files and removes what a killed process may
 // have left between making a file and taking its name.
 func New(p storage.Putter, o Options) (*FS, error) {
 	if o.Small <= 0 {
 		o.Small = 1 << 20
 	}
-	if err := os.RemoveAll(o.Dir); err != nil {
-		return nil, fmt.Errorf("empty the spool: %w", err)
-	}
 	if err := os.MkdirAll(o.Dir, 0o700); err != nil {
 		return nil, fmt.Errorf("make the directory of the spool: %w", err)
+	}
+	// The directory stays: it may be a link to another disk, or one mounted.
+	left, err := os.ReadDir(o.Dir)
+	for _, e := range left {
+		if strings.HasPrefix(e.Name(), partPrefix) {
+			err = errors.Join(err, os.Remove(filepath.Join(o.Dir, e.Name())))
+		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("empty the spool: %w", err)
 	}
 	return &FS{Putter: p, o: o}, nil
 }
@@ -166,7 +178,7 @@ func (w *file) spill() error {
 	if w.disk != nil {
 		return nil
 	}
-	d, err := os.CreateTemp(w.fs.o.Dir, "part-*")
+	d, err := os.CreateTemp(w.fs.o.Dir, partPrefix+"*")
 	if err != nil {
 		return err
 	}

@@ -159,3 +159,27 @@ func TestOldSpoolGoes(t *testing.T) {
 		t.Fatalf("%v, %v", entries, err)
 	}
 }
+
+// TestDirectoryStays: what a killed process has left is removed; the directory,
+// which may be a link to another disk or one that is mounted, is not, nor what is
+// not the spool's.
+func TestDirectoryStays(t *testing.T) {
+	disk, dir := t.TempDir(), filepath.Join(t.TempDir(), "spool")
+	if err := os.Symlink(disk, dir); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"part-1", "lost+found"} {
+		if err := os.WriteFile(filepath.Join(disk, name), []byte("text"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := New(&remote{FS: memfs.New()}, Options{Dir: dir}); err != nil {
+		t.Fatal(err)
+	}
+	if info, err := os.Lstat(dir); err != nil || info.Mode()&os.ModeSymlink == 0 {
+		t.Errorf("the link has become %v, %v", info, err)
+	}
+	if left, err := os.ReadDir(disk); err != nil || len(left) != 1 || left[0].Name() != "lost+found" {
+		t.Errorf("left is %v, %v", left, err)
+	}
+}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"slices"
 	"sync"
 	"time"
 
@@ -42,13 +43,22 @@ func (c *client) call(ctx context.Context, what string, f func(context.Context, 
 // change is a call that is made only if may allows it, which is asked right
 // before each try of it, when there is a connection: what it has allowed ends
 // within Options.Timeout.
+//
+// A metastore that takes connections and does not answer (it hangs, or is a
+// balancer without anything behind it) is as dead as one that refuses them: the
+// other addresses are tried.
 func (c *client) change(ctx context.Context, what string, may func(context.Context) error, f func(context.Context, *hms.ThriftHiveMetastoreClient) error) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	var failed []error
+	silent := make(map[string]bool) // addresses that have not answered
 	for {
 		if c.conn == nil {
-			if err := c.connect(ctx); err != nil {
-				return err
+			if err := c.connect(ctx, silent); err != nil {
+				if len(failed) == 0 {
+					return err
+				}
+				return fault.Wrap(fault.Retry, "", joined(append(failed, err)))
 			}
 		}
 		conn := c.conn
@@ -73,7 +83,12 @@ func (c *client) change(ctx context.Context, what string, may func(context.Conte
 		if !conn.used && c.o.Auth.Mechanism == "" && (errors.Is(err, io.EOF) || timedOut(err)) {
 			hint = "its first call already: if the metastore asks for authentication, set metastore.sasl; if it wants TLS, metastore.tls"
 		}
-		return fault.Wrap(fault.Retry, hint, fmt.Errorf("metastore.uri: %s: %s: %w", conn.address, what, c.limit(err)))
+		failed = append(failed, fmt.Errorf("metastore.uri: %s: %s: %w", conn.address, what, c.limit(err)))
+		silent[conn.address] = true
+		c.next = (c.next + 1) % len(c.o.Addresses)
+		if ctx.Err() != nil || !slices.ContainsFunc(c.o.Addresses, func(a string) bool { return !silent[a] }) {
+			return fault.Wrap(fault.Retry, hint, joined(failed))
+		}
 	}
 }
 
@@ -107,11 +122,16 @@ func (c *client) close() {
 	c.drop()
 }
 
-// connect tries the addresses in turn, from the one that answered last.
-func (c *client) connect(ctx context.Context) error {
+// connect tries the addresses in turn, from the one that answered last, but not
+// those that were silent.
+func (c *client) connect(ctx context.Context, silent map[string]bool) error {
 	var errs []error
 	for range c.o.Addresses {
 		address := c.o.Addresses[c.next]
+		if silent[address] {
+			c.next = (c.next + 1) % len(c.o.Addresses)
+			continue
+		}
 		conn, err := c.dial(ctx, address)
 		if err == nil {
 			c.conn = conn

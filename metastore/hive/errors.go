@@ -14,7 +14,14 @@ import (
 // in order.
 func answered(err error) bool {
 	_, ok := said(err)
-	return ok || noMethod(err)
+	return ok || noMethod(err) || broke(err)
+}
+
+// broke says whether the server met an error that it does not declare. It says so
+// in an answer, and goes on.
+func broke(err error) bool {
+	var app thrift.TApplicationException
+	return errors.As(err, &app) && app.TypeId() == thrift.INTERNAL_ERROR
 }
 
 // said is the message of an exception that the Hive Metastore declares.
@@ -74,8 +81,12 @@ func (c *client) explain(conn *connection, what string, err error) error {
 	if err == nil {
 		return nil
 	}
-	if !ok {
+	switch {
+	case ok:
+	case noMethod(err):
 		text = "the server does not know this call"
+	default:
+		text = err.Error()
 	}
 	return fault.Wrap(fault.Retry, "", &serverError{fmt.Sprintf("the metastore at %s: %s: %s", conn.address, what, text), err})
 }

@@ -7,7 +7,8 @@ import (
 
 // sameLocation compares two URIs as Hadoop's file systems do: file:/a, file:///a
 // and /a are one place, a trailing slash says nothing, s3, s3a and s3n are one
-// scheme, and a missing authority is the default one, whatever that is.
+// scheme, a missing authority is the default one, whatever that is, and a name
+// node's port is 8020 unless it is said.
 func sameLocation(a, b string) bool {
 	as, aa, ap := splitLocation(a)
 	bs, ba, bp := splitLocation(b)
@@ -27,5 +28,9 @@ func splitLocation(uri string) (scheme, authority, dir string) {
 		authority, rest, _ = strings.Cut(after, "/")
 		rest = "/" + rest
 	}
-	return scheme, strings.ToLower(authority), path.Clean(rest)
+	authority = strings.ToLower(authority)
+	if scheme == "hdfs" {
+		authority = strings.TrimSuffix(authority, ":8020")
+	}
+	return scheme, authority, path.Clean(rest)
 }

@@ -103,6 +103,10 @@ func check(t *hms.Table, spec *Table, database string) error {
 		return bad("name another table", "is a view")
 	case strings.EqualFold(t.Parameters["transactional"], "true"):
 		return bad("create it as EXTERNAL, stored as parquet", "is transactional: only Hive may write it")
+	case foreignFormat(t) != "":
+		return bad("name another table", "is a table of %s, whose readers go by a log of its own: they would not see what is written", foreignFormat(t))
+	case t.Sd.NumBuckets > 0 && len(t.Sd.BucketCols) > 0 || t.Parameters["spark.sql.sources.schema.numBuckets"] != "":
+		return bad("create it without CLUSTERED BY", "is bucketed: where files are not its buckets, readers miss rows or fail")
 	case !strings.Contains(strings.ToLower(t.Sd.InputFormat), "parquet"):
 		return bad("create it with STORED AS PARQUET", "is not stored as Parquet, but read with %s", t.Sd.InputFormat)
 	case !sameLocation(t.Sd.Location, spec.Location):
@@ -116,6 +120,19 @@ func check(t *hms.Table, spec *Table, database string) error {
 		return bad("make table.partitioned_by and the table's PARTITIONED BY agree", "is partitioned by (%s), table.partitioned_by has (%s)", strings.Join(have, ", "), strings.Join(want, ", "))
 	}
 	return nil
+}
+
+// foreignFormat names the table format that decides which files are the table's;
+// "" for a table of Hive. That of Hudi has an input format for Parquet.
+func foreignFormat(t *hms.Table) string {
+	said := strings.ToLower(strings.Join([]string{t.Parameters["table_type"], t.Parameters["spark.sql.sources.provider"],
+		t.Parameters["storage_handler"], t.Sd.InputFormat}, " "))
+	for _, format := range []string{"Iceberg", "Delta", "Hudi", "Paimon"} {
+		if strings.Contains(said, strings.ToLower(format)) {
+			return format
+		}
+	}
+	return ""
 }
 
 // mismatch: the table in the metastore is not the one that is configured.

@@ -204,7 +204,7 @@ func (r *reader) nextBatch(p *partition) (bool, error) {
 			return false, err
 		}
 		r.rest = r.rest[size:]
-		if !r.txns.visible(&h) || h.last() < p.offset {
+		if !r.txns.visible(&h) || h.last() < p.offset || h.count == 0 { // compaction keeps the head of what was a producer's last
 			continue
 		}
 		r.mid = true

@@ -20,15 +20,20 @@ type group struct {
 	cancel context.CancelFunc
 	done   chan struct{}
 	wake   chan struct{}
+	pause  time.Duration // after a commit that failed, the first time
 
 	mu      sync.Mutex
 	waiting kadm.Offsets // of partitions that have moved since the last commit
 	foreign bool         // somebody else uses the group; said once
 }
 
+// maxCommitPause is the longest pause between two commits of which the first has
+// failed.
+const maxCommitPause = 5 * time.Minute
+
 func newGroup(s *Source) *group {
 	ctx, cancel := context.WithCancel(context.Background())
-	g := &group{s: s, cancel: cancel, done: make(chan struct{}), wake: make(chan struct{}, 1), waiting: make(kadm.Offsets)}
+	g := &group{s: s, cancel: cancel, done: make(chan struct{}), wake: make(chan struct{}, 1), waiting: make(kadm.Offsets), pause: time.Second}
 	go g.run(ctx) // joined by close
 	return g
 }
@@ -87,6 +92,7 @@ func (g *group) offer(positions map[string]string) {
 
 func (g *group) run(ctx context.Context) {
 	defer close(g.done)
+	pause := g.pause
 	for {
 		select {
 		case <-g.wake:
@@ -97,11 +103,14 @@ func (g *group) run(ctx context.Context) {
 			g.commit(last) //nolint:errcheck // commit has said it
 			return
 		}
-		if g.commit(ctx) != nil {
-			if sleep(ctx, time.Second) == nil {
-				g.again()
-			}
+		if g.commit(ctx) == nil {
+			pause = g.pause
+			continue
 		}
+		if sleep(ctx, pause) == nil {
+			g.again()
+		}
+		pause = min(2*pause, maxCommitPause) // it may never work, for want of permission
 	}
 }
 

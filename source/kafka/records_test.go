@@ -320,3 +320,15 @@ func TestMessagesAllocateNothing(t *testing.T) {
 		}
 	}
 }
+
+// Of what was a producer's last batch compaction keeps the head, without a
+// message; whatever it says of compression, there is nothing to decompress.
+func TestBatchWithoutMessages(t *testing.T) {
+	for codec := range int16(8) {
+		p := &partition{split: &split{id: firstSplit, topic: "t"}}
+		r := &reader{rest: frame(0, codec, -1, 9, 0, nil), cur: &fetched{p: p}}
+		if more, err := r.nextBatch(p); more || err != nil {
+			t.Errorf("codec %d: %v, %v", codec, more, err)
+		}
+	}
+}

@@ -197,23 +197,20 @@ func probe(ctx context.Context, c *config.Kafka, opts []kgo.Opt) error {
 // metadata asks for the topics to read.
 func (s *Source) metadata(ctx context.Context) (kadm.Metadata, error) {
 	began := time.Now()
+	leaderless := ""
 	for {
 		md, err := s.admin.Metadata(ctx, s.c.Topics...)
 		if err == nil {
 			maps.DeleteFunc(md.Topics, func(name string, _ kadm.TopicDetail) bool {
 				return s.pattern != nil && (strings.HasPrefix(name, "__") || !s.pattern.MatchString(name))
 			})
-			var again bool
-			if again, err = s.complete(md); err == nil && !again {
+			if leaderless, err = s.complete(md); err == nil && leaderless == "" {
 				return md, nil
 			}
 		}
-		if err != nil && (ctx.Err() != nil || isOurs(err) && time.Since(began) > settleTime) {
-			return md, s.startFailed(ctx, err)
-		}
-		if serr := sleep(ctx, 200*time.Millisecond); serr != nil {
-			if err == nil {
-				err = errors.New("a partition has no leader")
+		if isOurs(err) && time.Since(began) > settleTime || sleep(ctx, 200*time.Millisecond) != nil {
+			if leaderless != "" {
+				err = fault.New(fault.Retry, "are the brokers down that have its replicas?", "source.kafka.topics: %s has no leader", leaderless)
 			}
 			return md, s.startFailed(ctx, err)
 		}
@@ -244,29 +241,31 @@ func (s *Source) startFailed(ctx context.Context, err error) error {
 	return err
 }
 
-// complete checks that every topic is there with all its partitions; again
-// says that a leader is being elected.
-func (s *Source) complete(md kadm.Metadata) (again bool, err error) {
+// complete checks that every topic is there with all its partitions; leaderless
+// is what waits for a leader to be elected.
+func (s *Source) complete(md kadm.Metadata) (leaderless string, err error) {
 	for _, name := range slices.Sorted(maps.Keys(md.Topics)) {
 		t := md.Topics[name]
 		switch {
 		case errors.Is(t.Err, kerr.UnknownTopicOrPartition):
-			return false, fault.New(fault.Config, "create it, or mend the name", "source.kafka.topics: the cluster has no topic %q", name)
+			return "", fault.New(fault.Config, "create it, or mend the name", "source.kafka.topics: the cluster has no topic %q", name)
 		case errors.Is(t.Err, kerr.TopicAuthorizationFailed):
-			return false, fault.New(fault.Config, "grant the user READ and DESCRIBE on it", "source.kafka.topics: topic %q: %w", name, t.Err)
+			return "", fault.New(fault.Config, "grant the user READ and DESCRIBE on it", "source.kafka.topics: topic %q: %w", name, t.Err)
 		case errors.Is(t.Err, kerr.InvalidTopicException):
-			return false, fault.New(fault.Config, "", "source.kafka.topics: %q: %w", name, t.Err)
+			return "", fault.New(fault.Config, "", "source.kafka.topics: %q: %w", name, t.Err)
 		case t.Err != nil:
-			again = true
+			leaderless = fmt.Sprintf("topic %s (%v)", name, t.Err)
 		}
-		for _, p := range t.Partitions {
-			again = again || p.Leader < 0
+		for _, p := range t.Partitions.Sorted() {
+			if p.Leader < 0 {
+				leaderless = fmt.Sprintf("topic %s partition %d", name, p.Partition)
+			}
 		}
 	}
 	if s.pattern != nil && len(md.Topics) == 0 {
 		s.log.Warn("no topic matches source.kafka.topic_pattern yet", "pattern", s.c.TopicPattern)
 	}
-	return again, nil
+	return leaderless, nil
 }
 
 // identify halts when the cluster or a topic is not the one that was read

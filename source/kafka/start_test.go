@@ -1,0 +1,81 @@
+package kafka
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/hivesink/hivesink/config"
+)
+
+// A start that waits for a leader in vain says which partition has none.
+func TestStartWithoutALeader(t *testing.T) {
+	b := newBench(t)
+	b.cfg.StartTimeout = config.Duration(500 * time.Millisecond)
+	b.cluster.ControlKey(int16(kmsg.Metadata), func(req kmsg.Request) (kmsg.Response, error, bool) {
+		b.cluster.KeepControl()
+		if len(req.(*kmsg.MetadataRequest).Topics) == 0 {
+			return nil, nil, false
+		}
+		name, resp := "t", req.ResponseKind().(*kmsg.MetadataResponse)
+		topic := kmsg.NewMetadataResponseTopic()
+		topic.Topic = &name
+		for n := range int32(2) {
+			p := kmsg.NewMetadataResponseTopicPartition()
+			p.Partition = n
+			if n == 1 {
+				p.Leader, p.ErrorCode = -1, kerr.LeaderNotAvailable.Code
+			}
+			topic.Partitions = append(topic.Partitions, p)
+		}
+		resp.Topics = append(resp.Topics, topic)
+		return resp, nil, true
+	})
+	_, err := b.source().Splits(t.Context(), nil)
+	if err == nil || !strings.Contains(err.Error(), "topic t partition 1 has no leader") || strings.Contains(err.Error(), "advertised") {
+		t.Errorf("%v", err)
+	}
+}
+
+// A group that can never be committed to is tried ever more rarely.
+func TestCommitThatNeverWorks(t *testing.T) {
+	b := newBench(t)
+	s := b.source()
+	if _, err := s.Splits(t.Context(), nil); err != nil {
+		t.Fatal(err)
+	}
+	s.group.close()
+	refused := make(chan struct{}, 100)
+	b.cluster.ControlKey(int16(kmsg.OffsetCommit), func(req kmsg.Request) (kmsg.Response, error, bool) {
+		b.cluster.KeepControl()
+		resp := req.ResponseKind().(*kmsg.OffsetCommitResponse)
+		for _, t := range req.(*kmsg.OffsetCommitRequest).Topics {
+			topic := kmsg.NewOffsetCommitResponseTopic()
+			topic.Topic, topic.TopicID = t.Topic, t.TopicID
+			for _, p := range t.Partitions {
+				q := kmsg.NewOffsetCommitResponseTopicPartition()
+				q.Partition, q.ErrorCode = p.Partition, kerr.GroupAuthorizationFailed.Code
+				topic.Partitions = append(topic.Partitions, q)
+			}
+			resp.Topics = append(resp.Topics, topic)
+		}
+		refused <- struct{}{}
+		return resp, nil, true
+	})
+	s.group = newGroup(s)
+	s.group.offer(map[string]string{firstSplit: position{Offset: 1}.String()})
+	began := time.Now()
+	for range 3 { // after 1 and 2 s
+		select {
+		case <-refused:
+		case <-time.After(20 * time.Second):
+			t.Fatal("it is not tried again")
+		}
+	}
+	if took := time.Since(began); took < 2500*time.Millisecond {
+		t.Errorf("three commits within %v", took)
+	}
+}

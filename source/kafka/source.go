@@ -271,6 +271,7 @@ func (s *Source) complete(md kadm.Metadata) (leaderless string, err error) {
 // identify halts when the cluster or a topic is not the one that was read
 // before (K5).
 func (s *Source) identify(md kadm.Metadata, known map[string]ledger.Source) error {
+	gone := ""
 	for _, id := range slices.Sorted(maps.Keys(known)) {
 		topic, _, ok := parseSplitID(id)
 		if !ok || known[id].Position == "" {
@@ -278,6 +279,10 @@ func (s *Source) identify(md kadm.Metadata, known map[string]ledger.Source) erro
 		}
 		t, read := md.Topics[topic]
 		if !read {
+			if s.pattern != nil && s.pattern.MatchString(topic) && topic != gone {
+				gone = topic // what was not read of it yet, nobody will
+				s.log.Warn("a topic that matches source.kafka.topic_pattern and was read before is not there any more", "topic", topic)
+			}
 			continue
 		}
 		p, err := parsePosition(id, known[id].Position)

@@ -1,6 +1,8 @@
 package kafka
 
 import (
+	"bytes"
+	"log/slog"
 	"strings"
 	"testing"
 	"time"
@@ -9,6 +11,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/hivesink/hivesink/config"
+	"github.com/hivesink/hivesink/ledger"
 )
 
 // A start that waits for a leader in vain says which partition has none.
@@ -77,5 +80,24 @@ func TestCommitThatNeverWorks(t *testing.T) {
 	}
 	if took := time.Since(began); took < 2500*time.Millisecond {
 		t.Errorf("three commits within %v", took)
+	}
+}
+
+// A topic that was read before and is gone is not passed over in silence.
+func TestStartWithoutATopic(t *testing.T) {
+	b := newBench(t)
+	b.cfg.Topics, b.cfg.TopicPattern = nil, "t|u|v"
+	s := b.source()
+	var said bytes.Buffer
+	s.log = slog.New(slog.NewTextHandler(&said, nil))
+	known := map[string]ledger.Source{}
+	for _, id := range []string{splitID("u", 0), splitID("u", 1), splitID("w", 0)} {
+		known[id] = ledger.Source{Position: position{Offset: 1}.String()}
+	}
+	if splits, err := s.Splits(t.Context(), known); err != nil || len(splits) != 2 {
+		t.Fatalf("%v, %v", splits, err)
+	}
+	if log := said.String(); strings.Count(log, "is not there any more") != 1 || !strings.Contains(log, "topic=u") {
+		t.Errorf("logged: %s", log)
 	}
 }

@@ -331,7 +331,10 @@ func (a *auditor) pending(st *ledger.State) error {
 		foot := &ledger.Footer{Sources: p.Sources}
 		if !ok {
 			what := "hidden part " + p.Name
-			if p.Bundle {
+			switch {
+			case p.Upload != "":
+				what = "the unfinished upload of " + p.Name
+			case p.Bundle:
 				what = fmt.Sprintf("hidden part %s in %s", p.ID, p.Name)
 			}
 			a.rep.fault(Vanished, p.Name, oneSource(foot), p.Rows, "%s of epoch %d (%d rows of %s, for %s) is gone",
@@ -350,6 +353,14 @@ func (a *auditor) pending(st *ledger.State) error {
 // partThere looks for a part's staged file. One that has gone since the log
 // was read is looked up again in a fresh reading.
 func (a *auditor) partThere(p *ledger.Part) (bool, error) {
+	if o, ok := a.fs.(storage.Objects); ok && p.Upload != "" {
+		// Not staged, but on its way to its final name (ledger T14).
+		size, err := o.Uploaded(path.Join(tableRoot(a.root, p.Table), p.Partition, p.Name), p.Upload)
+		if errors.Is(err, storage.ErrNotExist) {
+			return a.movedOn(p)
+		}
+		return size == p.Bytes, err
+	}
 	if size, known := a.staged[p.File()]; known {
 		return within(p, size), nil
 	}
@@ -366,6 +377,12 @@ func (a *auditor) partThere(p *ledger.Part) (bool, error) {
 	} else if !errors.Is(err, storage.ErrNotExist) {
 		return false, err
 	}
+	return a.movedOn(p)
+}
+
+// movedOn says whether a part that is not where the log said has become, or is
+// becoming, visible meanwhile.
+func (a *auditor) movedOn(p *ledger.Part) (bool, error) {
 	now, err := ledger.Read(a.fs, a.root)
 	if err != nil {
 		return false, err

@@ -19,6 +19,9 @@
 //   - C4: a target holds the rows of its inputs in the order of the plan, and
 //     its audit footer is the sum of theirs.
 //   - C5: however many inputs a unit has, few of them are open at once.
+//   - C6: a part that is an upload to its target is published by completing that
+//     very upload, and by nothing else. Nobody aborts it, or takes it for done
+//     but by the target.
 //
 // Crash story: dying before the rename leaves garbage under an attempt's name,
 // and the redo builds the target anew; dying after it leaves a visible target

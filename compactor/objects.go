@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -99,6 +100,74 @@ func (o *Options) completeOne(b *Built) (lost bool, err error) {
 	}
 	b.Bytes, b.Footer = there.Bytes, there.Footer
 	return false, nil
+}
+
+// Ready is a unit whose part is an upload to the target already (ledger T14):
+// nothing is built.
+func (o *Options) Ready(u *ledger.Unit, p *ledger.Part) *Built {
+	return &Built{Unit: *u, Path: o.TargetPath(u), Upload: p.Upload, Mode: u.Mode, Bytes: p.Bytes,
+		Footer: ledger.Footer{Pipeline: o.Pipeline, TableID: o.TableID, Epoch: p.Epoch, Table: u.Table, Partition: u.Partition,
+			Leaves: []string{p.ID}, Sources: p.Sources}}
+}
+
+// PublishReady makes them visible (C6). An error leaves the rest to a redo.
+func (o *Options) PublishReady(built ...*Built) error {
+	var g errgroup.Group
+	g.SetLimit(max(1, o.Syncs))
+	for _, b := range built {
+		g.Go(func() error { return o.completeReady(b) }) // joined by Wait below
+	}
+	return g.Wait()
+}
+
+// conflicts is how often a completion that met another one is tried.
+const conflicts = 5
+
+// completeReady completes an upload that a former or later owner may complete as
+// well: it is of the same bytes, and of one upload one object is made. It has
+// the only copy of the rows, so that it is never aborted (C6).
+func (o *Options) completeReady(b *Built) error {
+	rows := fmt.Sprintf("unit %s of partition %q: publish %d rows as %s", b.Unit.ID, b.Unit.Partition, b.Unit.Rows, b.Path)
+	var cause error
+	gone := false
+	for try := range conflicts {
+		if cause = o.Objects.Complete(b.Path, b.Upload); cause == nil {
+			return o.look(b)
+		}
+		there, err := o.Done(&b.Unit, b.Footer.Leaves)
+		if err != nil {
+			return fmt.Errorf("%w; completing it said: %w", err, cause)
+		}
+		if there != nil {
+			b.Bytes, b.Footer = there.Bytes, there.Footer
+			return nil
+		}
+		if gone || !errors.Is(cause, storage.ErrNotExist) && !errors.Is(cause, storage.ErrConflict) {
+			break
+		}
+		// Another completion, which ends one way or the other; or no such upload.
+		// That is true only when the store does not know its parts either, and if
+		// it is, the target is looked for once more.
+		if _, err := o.Objects.Uploaded(b.Path, b.Upload); errors.Is(err, storage.ErrNotExist) {
+			gone = true
+			continue
+		}
+		time.Sleep(100 * time.Millisecond << try)
+	}
+	if gone {
+		return fault.Wrap(fault.Halt, "run fsck to see which rows are affected, and see whether the bucket has a rule, or the store a default, that aborts uploads sooner than hivesink was down",
+			fmt.Errorf("%s: the upload that held them is gone, and the file is not there: %w", rows, cause))
+	}
+	return fault.Wrap(fault.Halt, "start again; the redo looks whether it was done", fmt.Errorf("%s: %w", rows, cause))
+}
+
+// AbortOthers ends the uploads to the target of a published unit that a former
+// owner had begun twice, the first answer being lost: for room only.
+func (o *Options) AbortOthers(b *Built) error {
+	if err := o.Objects.AbortAt(b.Path); err != nil {
+		return storage.Classify(fmt.Errorf("abort the uploads left of unit %s: %w", b.Unit.ID, err))
+	}
+	return nil
 }
 
 // AbortUploads ends every upload of a planned unit that a former owner may still

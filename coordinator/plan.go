@@ -254,11 +254,16 @@ func appendUnits(units []ledger.Unit, parts []*ledger.Part, bins [][]int, reason
 }
 
 // PublishUnit is a unit that makes one part visible as it is. With policy off
-// a checkpoint carries one for each of its parts.
+// a checkpoint carries one for each of its parts. One that is an upload to its
+// final name has that name.
 func PublishUnit(part *ledger.Part, draw, epoch uint64) ledger.Unit {
+	target := layout.PartFile(epoch, draw)
+	if part.Upload != "" {
+		target = part.Name
+	}
 	return ledger.Unit{
 		ID: layout.ID(draw), Table: part.Table, Partition: part.Partition, Inputs: []string{part.ID},
-		Target: layout.PartFile(epoch, draw), Mode: ledger.ModePublish, Reason: "compaction off",
+		Target: target, Mode: ledger.ModePublish, Reason: "compaction off",
 		TargetSize: part.Bytes, Checkpoint: part.Checkpoint, Rows: part.Rows,
 	}
 }

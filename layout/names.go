@@ -28,6 +28,7 @@ const (
 	stagedPartExt   = ".part"
 	stagedBundleExt = ".bundle"
 	stagedTargetExt = ".target"
+	uploadsExt      = ".uploads"
 	snapshotExt     = ".snapshot"
 	unitExt         = ".unit"
 	historyExt      = ".records"
@@ -79,6 +80,16 @@ func StagedBundle(id string) string { return id + stagedBundleExt }
 // ParseStagedBundle is the id in a StagedBundle name.
 func ParseStagedBundle(name string) (id string, ok bool) {
 	id, ok = strings.CutSuffix(name, stagedBundleExt)
+	return id, ok && id != ""
+}
+
+// UploadsNote is the name of a note of uploads that are about to begin, by its
+// id.
+func UploadsNote(id string) string { return id + uploadsExt }
+
+// ParseUploadsNote is the id in an UploadsNote name.
+func ParseUploadsNote(name string) (id string, ok bool) {
+	id, ok = strings.CutSuffix(name, uploadsExt)
 	return id, ok && id != ""
 }
 

@@ -91,6 +91,9 @@ func (l *Ledger) sweepFenced(dir string, epoch uint64, named map[StagedFile]bool
 			if named[StagedFile{epoch, f.Name}] {
 				continue
 			}
+			if err := l.abortNoted(path.Join(sub, f.Name), epoch, named); err != nil {
+				return err
+			}
 			if err := l.Trash(path.Join(sub, f.Name)); err != nil {
 				return err
 			}

@@ -201,7 +201,27 @@ func (a *application) checkpoint() error {
 	s.PartFiles += int64(len(c.Parts))
 	s.Checkpoint, s.Watermark = c.Number, c.Watermark
 	s.InputEnded, s.Complete = c.InputEnded, c.Complete // more input takes the end back
-	return a.addUnits(c.Units)
+	if err := a.addUnits(c.Units); err != nil {
+		return err
+	}
+	return a.checkReady(c)
+}
+
+// checkReady refuses a part that is an upload to its final name and has no unit
+// (T14): a plan could only read it, and there is nothing that can be read.
+func (a *application) checkReady(c *Checkpoint) error {
+	ready := make(map[string]bool)
+	for i := range c.Units {
+		if p := a.s.Ready(&c.Units[i]); p != nil {
+			ready[p.ID] = true
+		}
+	}
+	for i := range c.Parts {
+		if p := &c.Parts[i]; p.Upload != "" && !ready[p.ID] {
+			return a.refuse("part %s is an upload to %s, and no unit completes it", p.ID, p.Name)
+		}
+	}
+	return nil
 }
 
 // forward refuses counters that go back: rows would be read twice.
@@ -238,6 +258,8 @@ func (a *application) addPart(p Part, checkpoint uint64) error {
 		return a.refuse("part %s lies in the staging of epoch %d", p.ID, p.Epoch)
 	case p.Checkpoint != checkpoint:
 		return a.refuse("part %s is of checkpoint %d, not %d", p.ID, p.Checkpoint, checkpoint)
+	case p.Upload != "" && (!p.Final || p.Bundle):
+		return a.refuse("part %s is an upload to %s and may not be published as it is", p.ID, p.Name)
 	}
 	put(s.Parts, &a.touched.Parts, p.ID, &p)
 	next := Partition{Table: p.Table, Path: p.Partition}
@@ -295,11 +317,17 @@ func (a *application) checkUnit(u *Unit, taken map[string]string) error {
 	case u.Mode == ModePublish && a.bundled(u.Inputs[0]):
 		return a.refuse("unit %s is to publish part %s as it is, which shares its file with others", u.ID, u.Inputs[0])
 	}
+	if p := a.s.Ready(u); p != nil && (u.Mode != ModePublish || u.Target != p.Name) {
+		return a.refuse("unit %s is to make %s of part %s by mode %q, which is an upload to %s", u.ID, u.Target, p.ID, u.Mode, p.Name)
+	}
 	var rows int64
 	for _, in := range u.Inputs {
 		p := a.s.Parts[in]
 		if p == nil {
 			return a.refuse("unit %s takes part %s, which is not there", u.ID, in)
+		}
+		if p.Upload != "" && len(u.Inputs) > 1 {
+			return a.refuse("unit %s merges part %s, which is an upload to %s", u.ID, in, p.Name)
 		}
 		if p.Table != u.Table || p.Partition != u.Partition {
 			return a.refuse("unit %s of partition %q takes part %s of partition %q", u.ID, u.Partition, in, p.Partition)
@@ -324,6 +352,8 @@ func (a *application) uploading() error {
 			return a.refuse("upload %s is of unit %s, which is not planned or is published", up.ID, up.Unit)
 		case up.ID == "" || slices.Contains(u.Uploads, up.ID):
 			return a.refuse("unit %s has no upload id, or upload %s twice", up.Unit, up.ID)
+		case a.s.Ready(u) != nil:
+			return a.refuse("upload %s is of unit %s, whose part is an upload already", up.ID, up.Unit)
 		}
 		next := *u
 		next.Uploads = append(slices.Clip(next.Uploads), up.ID)
@@ -378,6 +408,8 @@ func (a *application) checkPublished(u *Unit, f *Published) error {
 		return a.refuse("unit %s: %d inputs are published as they are", u.ID, len(u.Inputs))
 	case f.Mode == ModePublish && a.bundled(u.Inputs[0]):
 		return a.refuse("unit %s: part %s is published as it is and shares its file with others", u.ID, u.Inputs[0])
+	case f.Mode != ModePublish && a.s.Ready(u) != nil:
+		return a.refuse("unit %s is published by mode %q, its part is an upload to the target", u.ID, f.Mode)
 	case f.Rows != u.Rows:
 		return a.refuse("unit %s is published with %d rows, it has %d", u.ID, f.Rows, u.Rows)
 	case !SameLeaves(f.Leaves, u.Inputs):

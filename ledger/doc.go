@@ -64,6 +64,10 @@
 //	    durable and was read back.
 //	T13 On an object store an append counts only when nothing stands behind its
 //	    record after it was made (objects.go).
+//	T14 A part that is an upload to its final name (Part.Upload) has in its own
+//	    checkpoint the unit that completes it: whatever the policy is later, it is
+//	    published as it is, and the upload is never aborted. An upload that no
+//	    record names is never completed, and found by a note (uploads.go).
 //
 // # Crash story
 //
@@ -75,6 +79,8 @@
 // record. Die between record and index, or within the index: it is behind or
 // mixed, which its head tells (T8). Die while old records are removed: fewer of
 // them, none that a reader needs. Die while records move into the history: some
-// are in both places, which ReadLog passes over. Die inside Trash: the file is in the staging
-// directory, which the next owner sweeps.
+// are in both places, which ReadLog passes over. Die between the note
+// of uploads and the record that names them: the next owner aborts them, after
+// its seal. Die inside Trash: the file is in the staging directory, which the
+// next owner sweeps.
 package ledger

@@ -61,13 +61,17 @@ type Range struct {
 // any partition and the same checkpoint, and is the bytes [Offset,
 // Offset+Bytes) of it: a slice.
 type Part struct {
-	ID         string `json:"id"` // leaf id: 16 hex digits, unique for ever
-	Table      string `json:"table,omitempty"`
-	Partition  string `json:"partition"` // path, "" when the table has no partition columns
-	Epoch      uint64 `json:"epoch"`     // whose staging directory it lies in
-	Name       string `json:"name"`      // file name in that directory
-	Rows       int64  `json:"rows"`
-	Bytes      int64  `json:"bytes"`
+	ID        string `json:"id"` // leaf id: 16 hex digits, unique for ever
+	Table     string `json:"table,omitempty"`
+	Partition string `json:"partition"` // path, "" when the table has no partition columns
+	Epoch     uint64 `json:"epoch"`     // whose staging directory it lies in
+	Name      string `json:"name"`      // file name in that directory
+	Rows      int64  `json:"rows"`
+	Bytes     int64  `json:"bytes"`
+	// Upload: on an object store, the part is not staged. Its bytes are in this
+	// upload to the name Name in its partition's directory, and its checkpoint
+	// has the unit that completes the upload (T14).
+	Upload     string `json:"upload,omitempty"`
 	Bundle     bool   `json:"bundle,omitempty"`
 	Offset     int64  `json:"offset,omitempty"`
 	MinTime    int64  `json:"min_time,omitempty"` // event time, microseconds
@@ -83,6 +87,18 @@ type Part struct {
 	Checkpoint uint64 `json:"checkpoint"`
 	// Sources is what the part holds of each source partition.
 	Sources map[string]Range `json:"sources"`
+}
+
+// Ready is the part of a unit that needs nothing more than that its upload is
+// completed; nil for any other unit.
+func (s *State) Ready(u *Unit) *Part {
+	if len(u.Inputs) != 1 {
+		return nil
+	}
+	if p := s.Parts[u.Inputs[0]]; p != nil && p.Upload != "" {
+		return p
+	}
+	return nil
 }
 
 // Unit modes.

@@ -114,13 +114,15 @@ func (l *Ledger) tidy() {
 	if err != nil || st.Epoch <= l.epoch {
 		return
 	}
+	left := l.abandon(st) != nil
 	files, err := l.o.FS.List(l.staging)
 	if err != nil {
 		return
 	}
 	named := stagedFiles(st)
 	for _, f := range files {
-		if !named[StagedFile{l.epoch, f.Name}] {
+		_, note := layout.ParseUploadsNote(f.Name)
+		if !named[StagedFile{l.epoch, f.Name}] && !(note && left) {
 			_ = l.objects.Remove(path.Join(l.staging, f.Name)) // else the next owner sweeps
 		}
 	}

@@ -107,6 +107,7 @@ type Ledger struct {
 	over    error // not nil: the ledger takes nothing more (T9)
 
 	objects storage.Objects // not nil: the table lies on an object store
+	uploads *Uploads        // once asked for
 }
 
 // Open takes the ownership of a table and adopts what its log names, in the
@@ -199,7 +200,8 @@ func (l *Ledger) admitNew() error {
 	}
 	err = storage.Walk(l.o.FS, metaDir(l.o.Table), func(name string, _ storage.Info) error {
 		_, part := layout.ParseStagedPart(path.Base(name))
-		if _, bundle := layout.ParseStagedBundle(path.Base(name)); !part && !bundle {
+		_, noted := layout.ParseUploadsNote(path.Base(name))
+		if _, bundle := layout.ParseStagedBundle(path.Base(name)); !part && !bundle && !noted {
 			return nil
 		}
 		return fault.New(fault.Halt, "restore the log from a copy of the table, or remove the directory to give up the rows in it",
@@ -313,7 +315,9 @@ func (l *Ledger) Close() error {
 	}
 	if l.over == nil && !l.staged(l.epoch) {
 		if l.objects != nil {
-			_ = l.objects.RemoveTree(l.staging) // the next owner sweeps
+			if l.abandon(l.st) == nil {
+				_ = l.objects.RemoveTree(l.staging) // the next owner sweeps
+			}
 		} else if storage.RemoveAll(l.o.FS, l.staging) == nil {
 			_ = l.o.FS.Remove(path.Dir(l.staging)) // the next owner sweeps
 		}

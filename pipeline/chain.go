@@ -25,6 +25,7 @@ type chain struct {
 	fs      storage.FS
 	writer  *writer.Options
 	compact *compactor.Options
+	uploads *ledger.Uploads // notes of uploads of parts; nil where there are none
 	plan    coordinator.Options
 	core    *commit.Core
 	ann     announcer
@@ -107,13 +108,21 @@ func (c *chain) cutAndAppend(ctx context.Context, ended, complete bool) error {
 	c.restage()
 	writer.Named(cuts)
 	c.eased.put()
-	for i := range cp.Units {
-		c.queue = append(c.queue, cp.Units[i].ID)
-	}
 	c.intake.complete(sources, cp.Parts)
 	c.stats.Checkpoints.Add(1)
 	c.stats.PartFiles.Add(int64(len(parts)))
 	c.emit(Event{Kind: "checkpoint", Checkpoint: cp.Number, Files: len(parts), Watermark: cp.Watermark})
+	var ready []string
+	for i := range cp.Units {
+		if st.Ready(&cp.Units[i]) != nil {
+			ready = append(ready, cp.Units[i].ID)
+		} else {
+			c.queue = append(c.queue, cp.Units[i].ID)
+		}
+	}
+	if err := c.publishReady(ready); err != nil { // P7
+		return err
+	}
 	if c.onPos != nil && len(sources) > 0 {
 		pos := make(map[string]string, len(sources))
 		for name, s := range sources {
@@ -359,10 +368,10 @@ func (c *chain) notePublished(facts []ledger.Published) error {
 	if len(facts) == 0 {
 		return nil
 	}
-	moved := make([]ledger.StagedFile, len(facts))
+	moved := make([]*ledger.Part, len(facts))
 	for i := range facts {
 		u := c.log.State().Units[facts[i].Unit]
-		moved[i] = c.log.State().Parts[u.Inputs[0]].File()
+		moved[i] = c.log.State().Parts[u.Inputs[0]]
 	}
 	if err := c.append(&ledger.Record{Published: facts}); err != nil {
 		return fmt.Errorf("note %d published files: %w", len(facts), err)
@@ -372,11 +381,12 @@ func (c *chain) notePublished(facts []ledger.Published) error {
 			c.staging.published(c.log.State(), u)
 			continue
 		}
-		c.staging.gone(moved[i]) // mode publish: the input itself
+		c.staging.gone(moved[i].File()) // mode publish: the input itself
 		if err := c.dropCopied(moved[i]); err != nil {
 			return err
 		}
 	}
+	c.restage()
 	for i := range facts {
 		f := &facts[i]
 		c.stats.PublishedFiles.Add(1)
@@ -422,12 +432,17 @@ func (c *chain) deleteInputs(u *ledger.Unit) error {
 func (c *chain) recover() error {
 	st := c.log.State()
 	var facts []ledger.Published
+	var ready []string
 	for _, id := range slices.Sorted(maps.Keys(st.Units)) {
 		u := st.Units[id]
 		if u.Published {
 			if err := c.deleteInputs(u); err != nil {
 				return err
 			}
+			continue
+		}
+		if st.Ready(u) != nil {
+			ready = append(ready, id)
 			continue
 		}
 		if err := c.compact.AbortUploads(u); err != nil {
@@ -442,6 +457,9 @@ func (c *chain) recover() error {
 		}
 	}
 	if err := c.notePublished(facts); err != nil {
+		return err
+	}
+	if err := c.redoReady(ready); err != nil {
 		return err
 	}
 	for _, id := range slices.Sorted(maps.Keys(st.Units)) {

@@ -25,6 +25,10 @@
 //   - P6: a policy runs beside the chain, one batch at a time: however slow it
 //     is or how long its service is down, reading, checkpoints and publishing
 //     go on, and what has become due meanwhile is announced afterwards.
+//   - P7: on an object store, with policy off, a part is an upload to its final
+//     name (ledger T14). It is completed, and noted as published, before its
+//     checkpoint is acknowledged: what is acknowledged is nowhere but in objects,
+//     which no rule for unfinished uploads touches.
 //
 // Crash story: there is no clean-shutdown state. Open redoes whatever the log
 // has planned and not noted as done, in any order, and then goes on as if

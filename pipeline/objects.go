@@ -3,6 +3,7 @@ package pipeline
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/hivesink/hivesink/compactor"
 	"github.com/hivesink/hivesink/internal/fault"
@@ -41,10 +42,11 @@ func (c *chain) buildAgain(b *compactor.Built) error {
 
 // dropCopied deletes the input of a unit that was published as it is, where
 // that means a copy.
-func (c *chain) dropCopied(file ledger.StagedFile) error {
-	if c.compact.Objects == nil {
+func (c *chain) dropCopied(part *ledger.Part) error {
+	if c.compact.Objects == nil || part.Upload != "" {
 		return nil
 	}
+	file := part.File()
 	where, err := c.log.Locate(file.Epoch, file.Name)
 	if errors.Is(err, storage.ErrNotExist) {
 		return nil
@@ -54,6 +56,64 @@ func (c *chain) dropCopied(file ledger.StagedFile) error {
 	}
 	if err != nil {
 		return storage.Classify(fmt.Errorf("delete the published part %s: %w", file.Name, err))
+	}
+	return nil
+}
+
+// publishReady completes the uploads that are parts of a checkpoint just
+// appended, and notes that. It is done before the checkpoint is acknowledged
+// (P7), in turns, as all publishing.
+func (c *chain) publishReady(units []string) error {
+	if len(units) == 0 {
+		return nil
+	}
+	built := c.ready(units)
+	if c.uploads != nil {
+		names := make([]string, len(built))
+		for i, b := range built {
+			names[i] = b.Path
+		}
+		defer c.uploads.Named(names) // a process that ends here leaves the notes to the next one, which passes over what is named
+	}
+	return c.completeReady(built)
+}
+
+// redoReady is publishReady of what a former owner has left. Uploads that it had
+// begun under the same names, and knew nothing of, go.
+func (c *chain) redoReady(units []string) error {
+	built := c.ready(units)
+	if err := c.completeReady(built); err != nil {
+		return err
+	}
+	for _, b := range built {
+		if err := c.compact.AbortOthers(b); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *chain) ready(units []string) []*compactor.Built {
+	st := c.log.State()
+	built := make([]*compactor.Built, len(units))
+	for i, id := range units {
+		built[i] = c.compact.Ready(st.Units[id], st.Ready(st.Units[id]))
+	}
+	return built
+}
+
+func (c *chain) completeReady(built []*compactor.Built) error {
+	for some := range slices.Chunk(built, max(1, c.atOnce)) {
+		if err := c.compact.PublishReady(some...); err != nil {
+			return err
+		}
+		facts := make([]ledger.Published, len(some))
+		for i, b := range some {
+			facts[i] = c.publishedFact(b)
+		}
+		if err := c.notePublished(facts); err != nil {
+			return err
+		}
 	}
 	return nil
 }

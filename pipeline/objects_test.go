@@ -19,10 +19,10 @@ func objectSim(t testing.TB, extra string) *sim {
 	return s
 }
 
-func wantNoUploads(t *testing.T, store *memobj.Store) {
+func wantNoUploads(t *testing.T, store *memobj.Store, at ...any) {
 	t.Helper()
 	if left := store.Uploads(); len(left) > 0 {
-		t.Fatalf("uploads are left: %v", left)
+		t.Fatalf("uploads are left: %v %v", left, at)
 	}
 }
 

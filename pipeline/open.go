@@ -259,10 +259,15 @@ func (p *Pipeline) assemble(ctx context.Context, o Options, log *ledger.Ledger) 
 	if !cfg.Compaction.Enabled {
 		policy = config.PolicyOff
 	}
+	var uploads *ledger.Uploads
+	if o := objects(o.FS); o != nil && policy == config.PolicyOff && room(stage) != nil {
+		uploads = log.Uploads()
+		w.Direct = &writer.Direct{Objects: o, Room: room(stage), Location: location, Note: uploads.Note}
+	}
 	copts := commit.Options{Trigger: cfg.Commit.Trigger, Delay: time.Duration(cfg.Commit.Delay), Late: cfg.Commit.Late,
 		RegisterFirstFile: cfg.Commit.Register == config.RegisterFirstFile, Policies: cfg.Commit.Policies}
 	p.c = &chain{
-		log: log, fs: o.FS, writer: w,
+		log: log, fs: o.FS, writer: w, uploads: uploads,
 		compact: &compactor.Options{FS: stage, Objects: objects(o.FS), Room: room(stage), Staging: log.Staging(), Pipeline: cfg.Pipeline, TableID: log.State().Owner.Table,
 			Epoch: log.Epoch(), Codec: cfg.Table.Compression, CreatedBy: createdBy,
 			Syncs: syncs(o.Inline), Throttle: compactor.NewThrottle(int64(cfg.Compaction.BytesPerSecond)),

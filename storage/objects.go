@@ -48,6 +48,9 @@ type Objects interface {
 	// whose answer was lost, or aborted. ErrConflict: it came in the way of
 	// another change of that name; it has to be uploaded anew.
 	Complete(name, id string) error
+	// Uploaded is the size of an upload that waits to be completed. ErrNotExist:
+	// there is none, since it was completed or aborted.
+	Uploaded(name, id string) (size int64, err error)
 	// Abort ends an upload for good (O3); one that is gone is fine.
 	Abort(name, id string) error
 	// AbortLeft aborts the uploads that a process has left unfinished in a

@@ -36,12 +36,14 @@ type bucket struct {
 	timed      bool
 	firstWrite int64
 	lastWrite  int64
+	final      string // the final file name, once it is drawn (W7)
 }
 
 // openPart is a part file that has at least one row group already.
 type openPart struct {
 	id   string
 	file storage.File
+	room storage.Scratch // in place of file (W7)
 	buf  *bufio.Writer
 	enc  *parquetfile.Writer
 	key  parquetKey
@@ -153,13 +155,17 @@ func (o *Options) openPart(b *bucket, full bool) (*openPart, error) {
 	if !full && o.small(b) {
 		p.key.codec, p.key.hidden = o.HiddenCodec, true
 	}
-	name := path.Join(o.Staging, layout.StagedPart(p.id))
-	file, err := o.FS.Create(name)
-	if err != nil {
-		return nil, fmt.Errorf("create part file: %w", err)
+	if o.Direct != nil {
+		p.room = o.Direct.Room()
+		p.buf = bufio.NewWriterSize(p.room, 256<<10)
+	} else {
+		file, err := o.FS.Create(path.Join(o.Staging, layout.StagedPart(p.id)))
+		if err != nil {
+			return nil, fmt.Errorf("create part file: %w", err)
+		}
+		p.file = file
+		p.buf = bufio.NewWriterSize(file, 256<<10)
 	}
-	p.file = file
-	p.buf = bufio.NewWriterSize(file, 256<<10)
 	p.enc = o.encoder(p.key, p.buf)
 	return p, nil
 }
@@ -180,7 +186,10 @@ func (o *Options) closePart(b *bucket) (*ledger.Part, error) {
 		return nil, err
 	}
 	out.Name, out.Full, out.Final = layout.StagedPart(p.id), full, !p.key.hidden
-	if out.Bytes, err = o.finish(p, meta, out.Rows); err != nil {
+	if o.Direct != nil {
+		out.Name = b.final
+	}
+	if err := o.finish(p, meta, out); err != nil {
 		return nil, fmt.Errorf("close part %s of partition %q: %w", p.id, out.Partition, err)
 	}
 	b.clear()
@@ -216,21 +225,29 @@ func (o *Options) describe(b *bucket, id string, key parquetKey) (*ledger.Part, 
 
 // finish makes a part's bytes durable (W3, W4). A failed sync condemns the
 // file: it is never tried again.
-func (o *Options) finish(p *openPart, meta map[string]string, rows int64) (int64, error) {
+func (o *Options) finish(p *openPart, meta map[string]string, out *ledger.Part) error {
 	info, err := p.enc.Close(meta)
-	if err == nil && info.Rows != rows {
-		err = fmt.Errorf("the file has %d rows, %d were written", info.Rows, rows)
+	if err == nil && info.Rows != out.Rows {
+		err = fmt.Errorf("the file has %d rows, %d were written", info.Rows, out.Rows)
 	}
-	err = p.seal(err)
+	switch {
+	case o.Direct == nil:
+		err = p.seal(err)
+	case err == nil:
+		out.Upload, err = p.upload(o.Direct, o.Direct.Path(out.Table, out.Partition, out.Name))
+	default:
+		_ = p.room.Close() // the first error is the one that counts
+	}
 	if p.kept {
 		o.Budget.closed()
 		p.kept = false
 	}
 	if err != nil {
-		return 0, err
+		return err
 	}
 	o.idle(p)
-	return info.Bytes, nil
+	out.Bytes = info.Bytes
+	return nil
 }
 
 // seal makes the file durable, unless something has gone wrong before, and

@@ -76,6 +76,9 @@ func Flush(ctx context.Context, cuts []*Cut, parallelism int) ([]ledger.Part, er
 		parts = append(parts, c.parts...)
 		todo = append(todo, c.buckets...)
 	}
+	if err := o.nameFinal(todo); err != nil {
+		return nil, err
+	}
 	alone, bundles := o.share(todo, parallelism)
 	closed := make([]*ledger.Part, len(alone))
 	bundled := make([][]ledger.Part, len(bundles))

@@ -31,8 +31,12 @@
 //     whole part, never dropped.
 //   - W6: a bundle holds parts of one schema in the hidden encoding only, end to
 //     end, and of one cut: none of them can be published as it is.
+//   - W7: with Options.Direct a part is an upload to its final name instead of a
+//     file: sent whole, once, after its name was noted, and completed by nobody
+//     here.
 //
 // Crash story: a part that no checkpoint record names is garbage in the staging
-// directory of a former epoch, and the next owner removes it; the positions in
-// the log make its records be read again.
+// directory of a former epoch, and the next owner removes it; an upload that none
+// names is aborted by its note. The positions in the log make its records be read
+// again.
 package writer

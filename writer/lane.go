@@ -377,6 +377,9 @@ func (l *Lane) flushFull(b *bucket) error {
 
 // roll closes the bucket's part.
 func (l *Lane) roll(b *bucket) error {
+	if err := l.o.nameFinal([]*bucket{b}); err != nil {
+		return err
+	}
 	was := b.written()
 	p, err := l.o.closePart(b)
 	if err != nil {
@@ -392,6 +395,9 @@ func (l *Lane) roll(b *bucket) error {
 
 // rollAll closes the parts of several buckets.
 func (l *Lane) rollAll(list []*bucket) error {
+	if err := l.o.nameFinal(list); err != nil {
+		return err
+	}
 	alone, bundles := l.o.share(list, 1)
 	for _, some := range bundles {
 		parts, err := l.o.closeBundle(context.Background(), some)

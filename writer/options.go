@@ -43,10 +43,13 @@ type Options struct {
 
 	// Codec is the table's; small parts, which will be merged, get HiddenCodec
 	// and a cheap encoding unless Final is set (compaction off).
-	Codec         string
-	HiddenCodec   string
-	Final         bool
-	SmallBytes    int64 // what a small part may buffer, default 1 MB
+	Codec       string
+	HiddenCodec string
+	Final       bool
+	SmallBytes  int64 // what a small part may buffer, default 1 MB
+	// Direct, not nil: parts do not go to the staging directory (W7). With Final
+	// only.
+	Direct        *Direct
 	CreatedBy     string
 	RowGroupRows  int   // default 131072
 	RowGroupBytes int64 // default 64 MB

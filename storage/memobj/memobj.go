@@ -305,12 +305,12 @@ func (v *View) Upload(_ context.Context, name string, content io.ReaderAt, size 
 	if _, err := content.ReadAt(data, 0); err != nil && err != io.EOF {
 		return "", err
 	}
-	return v.upload(name, func() ([]byte, error) { return data, nil })
+	return v.upload("upload", name, func() ([]byte, error) { return data, nil })
 }
 
 // UploadCopy begins an upload of an object's bytes.
 func (v *View) UploadCopy(_ context.Context, name, from string, size int64) (id string, err error) {
-	return v.upload(name, func() ([]byte, error) {
+	return v.upload("upload-copy", name, func() ([]byte, error) {
 		o, ok := v.s.objects[from]
 		if !ok || int64(len(o.data)) != size {
 			return nil, storage.ErrNotExist
@@ -319,8 +319,8 @@ func (v *View) UploadCopy(_ context.Context, name, from string, size int64) (id 
 	})
 }
 
-func (v *View) upload(name string, content func() ([]byte, error)) (id string, err error) {
-	err = v.do(storage.OpWrite, "upload", name, func() error {
+func (v *View) upload(op, name string, content func() ([]byte, error)) (id string, err error) {
+	err = v.do(storage.OpWrite, op, name, func() error {
 		data, err := content()
 		if err != nil {
 			return err
@@ -350,6 +350,19 @@ func (v *View) Complete(name, id string) error {
 		v.s.put(name, object{data: u.data, from: id})
 		return nil
 	})
+}
+
+// Uploaded is the size of an upload that waits to be completed.
+func (v *View) Uploaded(name, id string) (size int64, err error) {
+	err = v.do(storage.OpStat, "list-parts", name, func() error {
+		u, ok := v.s.uploads[id]
+		if !ok || u.name != name {
+			return storage.ErrNotExist
+		}
+		size = int64(len(u.data))
+		return nil
+	})
+	return size, err
 }
 
 // Abort ends an upload.

@@ -88,7 +88,7 @@ var operations = map[string]func(f *FS) error{
 		return expect(err, deref(part.ETag), `"p"`)
 	},
 	"ListParts": func(f *FS) error {
-		parts, err := f.listParts("dir/name", "u")
+		parts, _, err := f.listParts("dir/name", "u")
 		return expect(err, len(parts), 1)
 	},
 	"CompleteMultipartUpload": func(f *FS) error {
@@ -171,7 +171,7 @@ func TestEndlessLists(t *testing.T) {
 		f, _ := answers(t, func(w http.ResponseWriter, _ *http.Request) {
 			fmt.Fprintf(w, `<ListPartsResult><UploadId>u</UploadId>%s%s</ListPartsResult>`, more, text)
 		})
-		if _, err := f.listParts("name", "u"); err == nil || !strings.Contains(err.Error(), "not where") {
+		if _, _, err := f.listParts("name", "u"); err == nil || !strings.Contains(err.Error(), "not where") {
 			t.Errorf("parts, %s: %v", name, err)
 		}
 	}

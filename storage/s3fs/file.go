@@ -49,7 +49,7 @@ func (f *FS) made(name, id string, size int64, err error) bool {
 		return false
 	}
 	info, serr := f.Stat(name)
-	_, perr := f.listParts(name[1:], id)
+	_, _, perr := f.listParts(name[1:], id)
 	return serr == nil && info.Size == size && errors.Is(perr, storage.ErrNotExist)
 }
 

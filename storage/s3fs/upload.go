@@ -161,7 +161,7 @@ func (f *FS) Complete(name, id string) error {
 	parts := f.sent[id].parts
 	f.mu.Unlock()
 	if parts == nil {
-		if parts, err = f.listParts(k, id); err != nil {
+		if parts, _, err = f.listParts(k, id); err != nil {
 			return wrap(storage.OpRename, name, err)
 		}
 	}
@@ -185,8 +185,18 @@ func (f *FS) forget(id string) {
 	f.mu.Unlock()
 }
 
-// listParts asks the store for the parts of an upload of another process.
-func (f *FS) listParts(k, id string) (parts []sentPart, err error) {
+// Uploaded is the size of an upload that waits to be completed.
+func (f *FS) Uploaded(name, id string) (size int64, err error) {
+	k, err := key(name)
+	if err == nil {
+		_, size, err = f.listParts(k, id)
+	}
+	return size, wrap(storage.OpStat, name, err)
+}
+
+// listParts asks the store for the parts of an upload of another process, and
+// how many bytes they have.
+func (f *FS) listParts(k, id string) (parts []sentPart, size int64, err error) {
 	in := &s3.ListPartsInput{Bucket: f.bucket, Key: &k, UploadId: &id}
 	for {
 		var out *s3.ListPartsOutput
@@ -199,17 +209,18 @@ func (f *FS) listParts(k, id string) (parts []sentPart, err error) {
 				aws.ToString(out.UploadId) == id && !slices.ContainsFunc(out.Parts, func(p types.Part) bool { return !whole(p) }))
 		})
 		if err != nil {
-			return nil, err
+			return nil, 0, err
 		}
 		for _, p := range out.Parts {
+			size += aws.ToInt64(p.Size)
 			parts = append(parts, sentPart{ETag: p.ETag, PartNumber: p.PartNumber, ChecksumCRC32: p.ChecksumCRC32})
 		}
 		if !aws.ToBool(out.IsTruncated) {
 			slices.SortFunc(parts, func(a, b sentPart) int { return int(*a.PartNumber - *b.PartNumber) })
-			return parts, nil
+			return parts, size, nil
 		}
 		if next := aws.ToString(out.NextPartNumberMarker); next == "" || next == aws.ToString(in.PartNumberMarker) {
-			return nil, fmt.Errorf("the store says that its list of the parts of upload %s goes on, and not where", id)
+			return nil, 0, fmt.Errorf("the store says that its list of the parts of upload %s goes on, and not where", id)
 		}
 		in.PartNumberMarker = out.NextPartNumberMarker
 	}
@@ -241,7 +252,7 @@ func (f *FS) abort(ctx context.Context, k, id string) error {
 		if err != nil && !errors.Is(err, storage.ErrNotExist) {
 			return err
 		}
-		if _, err = f.listParts(k, id); errors.Is(err, storage.ErrNotExist) {
+		if _, _, err = f.listParts(k, id); errors.Is(err, storage.ErrNotExist) {
 			return nil
 		}
 		if err != nil {

@@ -29,6 +29,7 @@ type Place struct {
 	Root     string // of the table, on FS
 	Location string // of the table, as table.location names it
 	Config   string // further sections of the configuration
+	Policy   string // compaction.policy; "" is the default
 	Env      []string
 	// Readers is how the engines of test/engines come to the table; Spark by the
 	// metastore, which knows it as CallsIt, "" being Location. nil: no engine
@@ -62,7 +63,7 @@ table:
   columns: [id bigint, ts timestamp, name string, amount double]
   partitioned_by: [{dt: date(ts)}]
 checkpoint: {interval: 200ms}
-compaction: {file_size: 64KB, max_delay: 1s}
+compaction: {file_size: 64KB, max_delay: 1s%s}
 commit: {trigger: partition-time, delay: 1h}
 %s
 %s
@@ -76,7 +77,11 @@ func newJob(t testing.TB, p Place, rows, rate int) *job {
 	if p.Readers != nil {
 		announce = engines.Announce(p.CallsIt)
 	}
-	text := fmt.Sprintf(yaml, j.dir, rows, rate, j.table, p.Location, announce, p.Config)
+	policy := ""
+	if p.Policy != "" {
+		policy = fmt.Sprintf(", policy: %q", p.Policy)
+	}
+	text := fmt.Sprintf(yaml, j.dir, rows, rate, j.table, p.Location, policy, announce, p.Config)
 	if err := os.WriteFile(j.config, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -295,7 +300,7 @@ func (j *job) undisturbed(rows int) string {
 	j.t.Helper()
 	dir := filepath.Join(j.dir, "undisturbed")
 	config := filepath.Join(j.dir, "undisturbed.yaml")
-	text := fmt.Sprintf(yaml, dir, rows, 0, j.table, filepath.Join(dir, "table"), "", "")
+	text := fmt.Sprintf(yaml, dir, rows, 0, j.table, filepath.Join(dir, "table"), "", "", "")
 	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
 		j.t.Fatal(err)
 	}

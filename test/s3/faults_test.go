@@ -137,6 +137,24 @@ func TestObjects(t *testing.T) {
 		must(t, fs.AbortAt(at("lost")))
 		is(t, fs.Complete(at("lost"), lost), storage.ErrNotExist)
 
+		// Known by its id only, as another process knows it: looked at, completed.
+		whole, err := fs.Upload(ctx, at("whole"), bytes.NewReader(big), int64(len(big)))
+		must(t, err)
+		next := open(t, s3fs.Options{Endpoint: url})
+		size, err := next.Uploaded(at("whole"), whole)
+		must(t, err)
+		if size != int64(len(big)) {
+			t.Fatalf("the upload has %d bytes, want %d", size, len(big))
+		}
+		must(t, next.Complete(at("whole"), whole))
+		_, err = next.Uploaded(at("whole"), whole)
+		is(t, err, storage.ErrNotExist)
+		got, err = fs.ReadFile(at("whole"))
+		must(t, err)
+		if !bytes.Equal(got, big) {
+			t.Fatal("another process completed something else")
+		}
+
 		// Listings.
 		for i := range 30 {
 			must(t, fs.Make(at(fmt.Sprintf("log/%012d", i)), nil))
@@ -147,7 +165,7 @@ func TestObjects(t *testing.T) {
 		for _, i := range infos {
 			names = append(names, fmt.Sprint(i.Name, i.Dir))
 		}
-		if got := strings.Join(names, " "); got != "bigfalse logtrue racefalse targetfalse" {
+		if got := strings.Join(names, " "); got != "bigfalse logtrue racefalse targetfalse wholefalse" {
 			t.Fatalf("listed: %s", got)
 		}
 		behind, err := fs.ListAfter(at("log"), fmt.Sprintf("%012d", 27), 1)

@@ -1,0 +1,71 @@
+//go:build integration
+
+package s3
+
+import (
+	"path"
+	"strings"
+	"testing"
+
+	"github.com/hivesink/hivesink/layout"
+	"github.com/hivesink/hivesink/storage"
+	"github.com/hivesink/hivesink/test/mainjob"
+)
+
+// off is a place with policy off: each part is an upload to its final name.
+func off(t *testing.T, direct, job string) mainjob.Place {
+	p := jobPlace(t, direct, job)
+	p.Policy, p.Readers = "off", nil // the engines read what others tests make
+	return p
+}
+
+// TestOffOneUpload counts what a store is asked for by a job with policy off: one
+// upload a file, no copy, no part in the staging directory.
+func TestOffOneUpload(t *testing.T) {
+	onEach(t, func(t *testing.T, url string) {
+		staged := &fault{op: "PutObject", glob: "*.part", times: 1000, do: (*proxy).forward, mayRest: true}
+		bundled := &fault{op: "PutObject", glob: "*.bundle", times: 1000, do: (*proxy).forward, mayRest: true}
+		begun := &fault{op: "CreateMultipartUpload", glob: "part-*", times: 1000, do: (*proxy).forward}
+		p := newProxy(t, url, staged, bundled, begun)
+		at := off(t, url, p.URL)
+		mainjob.Plain(t, at, 6_000, 4_000)
+		files := 0
+		must(t, storage.Walk(at.FS, at.Root, func(name string, i storage.Info) error {
+			if !i.Dir && !strings.Contains(name, layout.MetaDir) && path.Ext(name) == layout.PartExt {
+				files++
+			}
+			return nil
+		}))
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		if files < 20 || begun.fired != files || p.counts["CompleteMultipartUpload"] != files+1 { // one of the probe
+			t.Errorf("%d files, %d uploads, %d completions", files, begun.fired, p.counts["CompleteMultipartUpload"])
+		}
+		if n := p.counts["CopyObject"] + p.counts["UploadPartCopy"] + staged.fired + bundled.fired; n > 0 {
+			t.Errorf("%d copies and staged parts: %v", n, p.counts)
+		}
+		t.Logf("%d files: %v", files, p.counts)
+	})
+}
+
+// TestOffKills is TestKills with policy off.
+func TestOffKills(t *testing.T) {
+	onEach(t, func(t *testing.T, url string) {
+		p := off(t, url, url)
+		mainjob.Kills(t, p, 24_000, 8_000, 4)
+		if url == stores()["versitygw"] {
+			wantNoUploads(t, p.Root)
+		}
+	})
+}
+
+// TestOffTakeOvers is TestTakeOvers with policy off.
+func TestOffTakeOvers(t *testing.T) {
+	onEach(t, func(t *testing.T, url string) {
+		p := off(t, url, url)
+		mainjob.TakeOvers(t, p, 40_000, 8_000, 2)
+		if url == stores()["versitygw"] {
+			wantNoUploads(t, p.Root)
+		}
+	})
+}

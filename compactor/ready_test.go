@@ -36,7 +36,7 @@ func (a *answering) Abort(name, id string) error {
 }
 
 // TestReady: an upload that is a part is completed whatever the store says to
-// it, or is left as it is (C5).
+// it, or is left as it is (C6).
 func TestReady(t *testing.T) {
 	is := func(err error) func(func() error) error { return func(func() error) error { return err } }
 	then := func(err error) func(func() error) error {

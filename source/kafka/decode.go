@@ -67,7 +67,7 @@ func (r *reader) gather(ctx context.Context) (*record.Batch, error) {
 	if b.Record = r.dec.newBatch(); b.Record != nil {
 		b.Rows = t.rows
 	}
-	b.Position = position{Offset: p.offset, Epoch: p.last, Topic: topicID(p.topicID), Cluster: r.s.cluster, Shift: p.shift}.String()
+	b.Position = position{Offset: p.offset, Epoch: p.last, Topic: topicID(p.topicID), Cluster: r.s.cluster, Shift: p.shift, Decided: p.decided}.String()
 	r.s.read.Add(p.offset - began) // rows are numbered from 0, also where the first offset is another
 	return b, nil
 }

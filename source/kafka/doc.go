@@ -31,8 +31,8 @@
 //     of another one nothing is read, and the run halts, naming both: at the
 //     start, when it comes while the run goes on, and when it replaces one.
 //   - K6: where a partition without a position starts is decided once, and
-//     durable with the next checkpoint. One that is added to a topic that is
-//     read starts at its first message.
+//     durable with the next checkpoint; until then it is decided anew. One that
+//     is added to a topic that is read starts at its first message.
 //   - K7: messages that are gone are never passed over silently: the run halts,
 //     or goes on where source.kafka.offset_out_of_range says, and logs it. What
 //     the cluster did not tell is asked again, never taken for gone.

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -139,5 +140,45 @@ func TestGrownGoesOn(t *testing.T) {
 		if h.Hits() < 2 {
 			t.Errorf("%v: only %d questions failed", e, h.Hits())
 		}
+	}
+}
+
+// A checkpoint may have the first positions of some partitions only. Those without
+// one start again where source.kafka.start says, as if they had not begun; only
+// what was added since starts at its first message (K6).
+func TestFirstCheckpointHasSome(t *testing.T) {
+	b := newBench(t)
+	b.cfg.Start, b.cfg.Until = "latest", ""
+	b.produce(0, 10, 0)
+	b.produce(100, 10, 1)
+	s := b.source()
+	splits, err := s.Splits(context.Background(), map[string]ledger.Source{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := b.reader(s)
+	k := &taken{}
+	if err := r.Add(splits[0], k.Source); err != nil {
+		t.Fatal(err)
+	}
+	ev, err := r.Read(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	k.take(t, ev.Batch) // partition 0 stands at its end, and partition 1 nowhere
+
+	adm := kadm.NewClient(b.client)
+	if _, err := adm.CreatePartitions(context.Background(), 1, "t"); err != nil {
+		t.Fatal(err)
+	}
+	s = b.source()
+	if _, err := s.Splits(context.Background(), map[string]ledger.Source{firstSplit: k.Source}); err != nil {
+		t.Fatal(err)
+	}
+	if sp := s.splits["kafka:t/1"]; sp == nil || sp.start != 10 || sp.earliest {
+		t.Errorf("the one that is in no checkpoint: %+v, want it to start at 10", sp)
+	}
+	if sp := s.splits["kafka:t/2"]; sp == nil || !sp.earliest {
+		t.Errorf("the one that was added: %+v, want it to start at its first message", sp)
 	}
 }

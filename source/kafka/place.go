@@ -27,6 +27,7 @@ type split struct {
 	topicID   kadm.TopicID
 	start     int64        // where it begins when it has no position
 	earliest  bool         // it begins at the first message there is
+	decided   int32        // partitions of its topic that start where source.kafka.start says
 	moved     int64        // where it goes on instead of its position, by source.kafka.offset_out_of_range; -1
 	end       atomic.Int64 // it ends before this offset; noEnd
 }
@@ -47,23 +48,34 @@ type offsets struct {
 func (s *Source) place(topics kadm.TopicDetails, o *offsets, known map[string]ledger.Source) ([]source.Split, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	seen := make(map[string]bool) // topics that were read before
-	for id := range known {
+	seen := make(map[string]int32) // topics that were read before, with Decided
+	for id, was := range known {
 		if topic, _, ok := parseSplitID(id); ok {
-			seen[topic] = true
+			p, _ := parsePosition(id, was.Position) // bounds says what is wrong with it
+			seen[topic] = max(seen[topic], p.Decided)
 		}
 	}
 	var out []source.Split
 	for _, name := range slices.Sorted(maps.Keys(topics)) {
 		t := topics[name]
 		_, reading := s.topics[name]
+		decided, before := seen[name]
+		switch {
+		case reading:
+			decided = s.decided[name]
+		case !before && known != nil:
+			for n := range t.Partitions {
+				decided = max(decided, n+1)
+			}
+		}
+		s.decided[name] = decided
 		for _, n := range slices.Sorted(maps.Keys(t.Partitions)) {
 			id := splitID(name, n)
 			if s.splits[id] != nil {
 				continue
 			}
-			sp := &split{id: id, topic: name, partition: n, topicID: t.ID, moved: -1}
-			if err := s.bounds(sp, o, known[id], seen[name] || reading || known == nil); err != nil {
+			sp := &split{id: id, topic: name, partition: n, topicID: t.ID, decided: decided, moved: -1}
+			if err := s.bounds(sp, o, known[id], reading || known == nil || n >= decided); err != nil {
 				return nil, err
 			}
 			s.splits[id] = sp

@@ -18,6 +18,11 @@ type position struct {
 	// Shift is what a row number has more than its offset. It is 0 but where an
 	// operator chose to go on at lower offsets than were read before.
 	Shift int64 `json:"s,omitempty"`
+	// Decided is how many partitions the topic had when source.kafka.start
+	// decided where they start: one of them without a position had not come into
+	// a checkpoint when the process ended, and was not added later (K6). 0: not
+	// known, in positions of before.
+	Decided int32 `json:"n,omitempty"`
 }
 
 func (p position) String() string {

@@ -50,13 +50,14 @@ type Source struct {
 	admin   *kadm.Client
 	cluster string
 
-	mu     sync.Mutex
-	topics map[string]kadm.TopicID // being read
-	splits map[string]*split
-	lost   map[string]int // how often in a row a topic was not there
-	total  int64
-	read   atomic.Int64
-	group  *group
+	mu      sync.Mutex
+	topics  map[string]kadm.TopicID // being read
+	splits  map[string]*split
+	decided map[string]int32 // of each topic: split.decided
+	lost    map[string]int   // how often in a row a topic was not there
+	total   int64
+	read    atomic.Int64
+	group   *group
 
 	registry *registry // nil: there is none
 }
@@ -66,7 +67,7 @@ var _ source.Live = (*Source)(nil)
 // New makes a source; it connects with Splits.
 func New(o Options) (*Source, error) {
 	o.Options = o.Options.WithDefaults()
-	s := &Source{o: o, c: o.Config, log: o.Log, patience: time.Minute, topics: make(map[string]kadm.TopicID), splits: make(map[string]*split), lost: make(map[string]int)}
+	s := &Source{o: o, c: o.Config, log: o.Log, patience: time.Minute, topics: make(map[string]kadm.TopicID), splits: make(map[string]*split), decided: make(map[string]int32), lost: make(map[string]int)}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
 	}

@@ -3,6 +3,7 @@
 package s3
 
 import (
+	"net/http"
 	"path"
 	"strings"
 	"testing"
@@ -15,7 +16,7 @@ import (
 // off is a place with policy off: each part is an upload to its final name.
 func off(t *testing.T, direct, job string) mainjob.Place {
 	p := jobPlace(t, direct, job)
-	p.Policy, p.Readers = "off", nil // the engines read what others tests make
+	p.Policy, p.Readers = "off", nil // the engines read what other tests make
 	return p
 }
 
@@ -45,6 +46,23 @@ func TestOffOneUpload(t *testing.T) {
 			t.Errorf("%d copies and staged parts: %v", n, p.counts)
 		}
 		t.Logf("%d files: %v", files, p.counts)
+	})
+}
+
+// TestOffWithFaults is TestJobWithFaults with policy off.
+func TestOffWithFaults(t *testing.T) {
+	onEach(t, func(t *testing.T, url string) {
+		p := newProxy(t, url,
+			&fault{op: "PutObject", glob: "*.uploads", nth: 2, do: loseAnswer},
+			&fault{op: "PutObject", glob: "0000*", nth: 5, do: loseAnswer}, // log records
+			&fault{op: "CreateMultipartUpload", glob: "part-*", nth: 4, do: loseAnswer},
+			&fault{op: "UploadPart", nth: 5, do: loseAnswer},
+			&fault{op: "CompleteMultipartUpload", glob: "part-*", nth: 2, do: loseAnswer},
+			&fault{op: "CompleteMultipartUpload", glob: "part-*", nth: 5, do: twice},
+			&fault{op: "CompleteMultipartUpload", glob: "part-*", nth: 8, do: refuse(http.StatusConflict, "ConditionalRequestConflict")},
+			&fault{op: "CompleteMultipartUpload", glob: "part-*", nth: 10, do: refuse(http.StatusNotFound, "NoSuchUpload")},
+			&fault{op: "DeleteObject", glob: "*.uploads", nth: 2, do: loseAnswer})
+		mainjob.Plain(t, off(t, url, p.URL), 6_000, 4_000)
 	})
 }
 

@@ -63,8 +63,8 @@ func (v *vast) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Range", fmt.Sprintf("bytes %d-%d/%d", from, last, v.size))
 	w.Header().Set("Content-Length", fmt.Sprint(len(p)))
 	w.WriteHeader(http.StatusPartialContent)
+	v.sent.Add(int64(len(p))) // first: who has the bytes may look at once
 	_, _ = w.Write(p)
-	v.sent.Add(int64(len(p)))
 }
 
 // open is a file system on such a store, with its count of requests.

@@ -131,6 +131,18 @@ def crashes(bench, results, codec, have):
     return found
 
 
+def save(args, setup, results, more=None):
+    shares = [r["others_share"] for runs in results.runs.values() for r in runs]
+    result = {"rows": results.rows} | setup | {
+        "others_share_median": statistics.median(shares), "others_share_max": max(shares), "systems": results.medians()} | (more or {})
+    os.makedirs(os.path.dirname(args.out), exist_ok=True)
+    with open(args.out, "w") as f:
+        json.dump(result, f, indent=1)
+        f.write("\n")
+    report.write(args.out, args.docs)
+    return result
+
+
 def main():
     p = argparse.ArgumentParser()
     p.add_argument("--rows", type=int, default=5_000_000)
@@ -164,24 +176,19 @@ def main():
     checked = tree.check(os.path.join(fetch.HOME, "check"))
     print(f"measuring a known load: {checked}")
 
+    setup = {"bytes_in": sum(os.path.getsize(f) for f in glob.glob(f"{data}/*.ndjson")), "files_in": args.files,
+             "partitions": len(bench.want), "threads": args.threads, "machine": machine(),
+             "versions": versions(python, line if java else None, have), "measuring_checked": checked}
     results = Results(bench, rows)
     for n in range(args.rounds):
         for codec in args.codecs.split(","):
             print(f"round {n + 1} of {args.rounds}, {codec}")
             one_round(bench, results, codec, have)
-    found = {} if args.no_crash else {"crashes": crashes(bench, results, args.codecs.split(",")[0], have)}
+        # After every round: an hour of measuring must not be lost to whoever stops it.
+        result = save(args, setup | {"rounds": n + 1}, results)
+    if not args.no_crash:
+        result = save(args, setup | {"rounds": args.rounds}, results, {"crashes": crashes(bench, results, args.codecs.split(",")[0], have)})
     bench.clean()
-    shares = [r["others_share"] for runs in results.runs.values() for r in runs]
-    result = {"rows": rows, "bytes_in": sum(os.path.getsize(f) for f in glob.glob(f"{data}/*.ndjson")), "files_in": args.files,
-              "partitions": len(bench.want), "threads": args.threads, "rounds": args.rounds, "machine": machine(),
-              "versions": versions(python, line if java else None, have), "measuring_checked": checked,
-              "others_share_median": statistics.median(shares), "others_share_max": max(shares),
-              "systems": results.medians()} | found
-    os.makedirs(os.path.dirname(args.out), exist_ok=True)
-    with open(args.out, "w") as f:
-        json.dump(result, f, indent=1)
-        f.write("\n")
-    report.write(args.out, args.docs)
     if any(s["exact"] < s["runs"] for s in result["systems"] if s["system"] == "hivesink"):
         sys.exit("peers: a table of hivesink is not exact")
 

@@ -62,6 +62,14 @@ type Built struct {
 	Footer ledger.Footer
 }
 
+// TargetError says that a unit's inputs are there, and that no good target came
+// of them.
+type TargetError struct{ Err error }
+
+func (e *TargetError) Error() string { return e.Err.Error() }
+
+func (e *TargetError) Unwrap() error { return e.Err }
+
 // Choose picks the cheapest mode that gives a good file: publish when the one
 // input already has the table's encoding; merge when some have it, whose pages
 // need not be encoded again; rewrite when all are in the hidden parts' encoding,
@@ -116,7 +124,10 @@ func (o *Options) Build(ctx context.Context, j Job) (*Built, error) {
 		}
 		return b, o.copyUp(ctx, j, b)
 	}
-	return b, o.build(ctx, j, files, b)
+	if err := o.build(ctx, j, files, b); err != nil {
+		return nil, &TargetError{err}
+	}
+	return b, nil
 }
 
 func (o *Options) open(in *Input) (storage.Reader, error) {
@@ -155,8 +166,12 @@ func (o *Options) build(ctx context.Context, j Job, files []*parquetfile.File, b
 	if err != nil {
 		return fmt.Errorf("unit %s: verify target: %w", j.Unit.ID, err)
 	}
-	defer r.Close()
-	return o.verify(j, b, r)
+	err = o.verify(j, b, r)
+	_ = r.Close() // it was read, no error can matter
+	if err != nil {
+		_ = o.FS.Remove(b.Path) // garbage, as in writeTarget
+	}
+	return err
 }
 
 // verify reads a target before anybody can see it.

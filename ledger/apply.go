@@ -56,7 +56,7 @@ func (s *State) Apply(r *Record, checksum string) (Touched, error) {
 		return Touched{}, err
 	}
 	// Facts of one record apply in the order of its fields.
-	steps := []func() error{a.newEpoch, a.checkpoint, a.plan, a.uploading, a.published, a.inputsDeleted, a.announced,
+	steps := []func() error{a.newEpoch, a.checkpoint, a.givenUp, a.plan, a.uploading, a.published, a.inputsDeleted, a.announced,
 		a.replacing, a.replaced, a.replacementsEnded, a.released}
 	for _, step := range steps {
 		if err := step(); err != nil {
@@ -268,6 +268,35 @@ func (a *application) addPart(p Part, checkpoint uint64) error {
 	}
 	next.Closes = max(next.Closes, p.Closes)
 	a.putPartition(next)
+	return nil
+}
+
+// givenUp takes units back, for others that this record has (T15).
+func (a *application) givenUp() error {
+	if len(a.r.GivenUp) == 0 {
+		return nil
+	}
+	alone := make(map[string]bool)
+	for i := range a.r.Plan {
+		if u := &a.r.Plan[i]; len(u.Inputs) == 1 {
+			alone[u.Inputs[0]] = true
+		}
+	}
+	for _, id := range a.r.GivenUp {
+		u := a.s.Units[id]
+		switch {
+		case u == nil || u.Published:
+			return a.refuse("unit %s is given up, which is not planned or is published", id)
+		case a.s.Ready(u) != nil:
+			return a.refuse("unit %s is given up, whose part is an upload to its target", id)
+		}
+		for _, in := range u.Inputs {
+			if !alone[in] {
+				return a.refuse("unit %s is given up, and none takes its part %s by itself", id, in)
+			}
+		}
+		put(a.s.Units, &a.touched.Units, id, nil)
+	}
 	return nil
 }
 

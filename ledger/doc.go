@@ -68,6 +68,9 @@
 //	    checkpoint the unit that completes it: whatever the policy is later, it is
 //	    published as it is, and the upload is never aborted. An upload that no
 //	    record names is never completed, and found by a note (uploads.go).
+//	T15 A unit is given up only by whoever could not build it, has aborted its
+//	    uploads and has seen that its target is not there; and only in the record
+//	    that has, for each of its inputs, a unit with nothing else.
 //
 // # Crash story
 //

@@ -261,6 +261,7 @@ type Record struct {
 
 	NewEpoch      *Epoch      `json:"new_epoch,omitempty"`
 	Checkpoint    *Checkpoint `json:"checkpoint,omitempty"`
+	GivenUp       []string    `json:"given_up,omitempty"` // unit ids; Plan has units for their inputs (T15)
 	Plan          []Unit      `json:"plan,omitempty"`
 	Uploading     []Upload    `json:"uploading,omitempty"`
 	Published     []Published `json:"published,omitempty"`

@@ -29,6 +29,8 @@
 //     name (ledger T14). It is completed, and noted as published, before its
 //     checkpoint is acknowledged: what is acknowledged is nowhere but in objects,
 //     which no rule for unfinished uploads touches.
+//   - P8: a unit that cannot be built, though storage and inputs are sound, is
+//     given up, and its parts are published one by one.
 //
 // Crash story: there is no clean-shutdown state. Open redoes whatever the log
 // has planned and not noted as done, in any order, and then goes on as if

@@ -69,7 +69,10 @@ func (c *chain) collect(ctx context.Context) error {
 				}
 				continue
 			}
-			return r.err
+			if err := c.unmerge(ctx, &r); err != nil {
+				return err
+			}
+			continue
 		}
 		targets = append(targets, r.built)
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/parquet-go/parquet-go"
 
 	"github.com/hivesink/hivesink/audit"
+	"github.com/hivesink/hivesink/compactor"
 	"github.com/hivesink/hivesink/config"
 	"github.com/hivesink/hivesink/internal/kv"
 	"github.com/hivesink/hivesink/layout"
@@ -36,7 +37,8 @@ type sim struct {
 	atOnce int // what the chain publishes and announces in one turn; 0: as always
 	now    int64
 	bits   uint64
-	small  int64 // bytes of a part that gets the hidden encoding; 0: the default
+	spoil  func(compactor.Job) error // what becomes of building a unit; nil: it goes well
+	small  int64                     // bytes of a part that gets the hidden encoding; 0: the default
 }
 
 const simBatch = 4 // rows of a batch
@@ -140,6 +142,16 @@ func (s *sim) run(t testing.TB, fs storage.FS, index kv.Store) error {
 	}
 	if s.atOnce > 0 {
 		p.c.atOnce, p.c.ann.runner.AtOnce = s.atOnce, s.atOnce
+	}
+	if s.spoil != nil {
+		built := p.c.pool.(*inline)
+		build := built.build
+		built.build = func(ctx context.Context, j compactor.Job) (*compactor.Built, error) {
+			if err := s.spoil(j); err != nil {
+				return nil, err
+			}
+			return build(ctx, j)
+		}
 	}
 	err = s.drive(ctx, p)
 	if rerr := p.Release(); err == nil {

@@ -16,6 +16,7 @@ type Stats struct {
 	PartFiles      atomic.Int64
 	PublishedFiles atomic.Int64
 	PublishedRows  atomic.Int64
+	UnitsUnmerged  atomic.Int64 // units that could not be built, whose parts are published one by one
 	Announced      atomic.Int64
 	Checkpoints    atomic.Int64
 	Waits          atomic.Int64 // times a reader had to wait because limits.staging was exceeded
@@ -24,7 +25,8 @@ type Stats struct {
 // Event is something that happened, for logs. The chain reports one after the
 // other; first-record comes from a reader, beside them.
 type Event struct {
-	// first-record, checkpoint, published, announced, unit-retry, announce-retry;
+	// first-record, checkpoint, published, announced, unit-retry, unit-unmerged,
+	// announce-retry;
 	// storage-waiting and storage-recovered may come from any goroutine.
 	Kind       string
 	Source     string // first-record: the source partition

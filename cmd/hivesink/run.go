@@ -146,6 +146,9 @@ func logEvents(log *slog.Logger) func(pipeline.Event) {
 			log.Info("published", "path", e.Path, "rows", e.Rows, "bytes", e.Bytes, "mode", e.Mode)
 		case "announced":
 			log.Info("announced", "table", e.Table, "partition", e.Partition, "rows", e.Rows, "number", e.Number)
+		case "unit-unmerged":
+			log.Warn("a unit could not be built: its parts are published one by one", "unit", e.Unit, "table", e.Table, "partition", e.Partition,
+				"parts", e.Files, "rows", e.Rows, "error", e.Err)
 		case "storage-waiting":
 			log.Warn("waiting for the storage", "for", e.Path, "error", e.Err)
 		case "storage-recovered":

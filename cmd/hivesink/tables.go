@@ -127,6 +127,9 @@ func describe(r *ledger.Record) (lines []string) {
 		}
 		lines = append(lines, line)
 	}
+	if len(r.GivenUp) > 0 {
+		lines = append(lines, "given up: unit "+strings.Join(r.GivenUp, ", "))
+	}
 	for _, u := range r.Plan {
 		lines = append(lines, fmt.Sprintf("plan: unit %s of %q: %d inputs, %d rows → %s (%s)", u.ID, u.Partition, len(u.Inputs), u.Rows, u.Target, u.Reason))
 	}

@@ -161,9 +161,11 @@ type Metadata struct {
 
 // TLS says how connections are encrypted.
 type TLS struct {
-	// PEM file of the authorities to trust. Empty: those of the system.
+	// PEM file of the authorities to trust, read at the start. Empty: those of the
+	// system.
 	CA string `yaml:"ca"`
-	// PEM file of the certificate to show, with its chain (mutual TLS).
+	// PEM file of the certificate to show, with its chain (mutual TLS). It and the
+	// key are read at every connection, so that they may be renewed.
 	Cert string `yaml:"cert"`
 	// Its private key, PEM, without a password.
 	Key Secret `yaml:"key"`

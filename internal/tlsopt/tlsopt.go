@@ -9,13 +9,16 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/hivesink/hivesink/config"
 	"github.com/hivesink/hivesink/internal/fault"
 )
 
-// Client is what the options at a config path say; nil when there are none.
+// Client is what the options at a config path say; nil when there are none. A
+// renewed client certificate is seen by the next handshake; the authorities are
+// read once.
 func Client(at string, c *config.TLS) (*tls.Config, error) {
 	if c == nil {
 		return nil, nil
@@ -34,24 +37,55 @@ func Client(at string, c *config.TLS) (*tls.Config, error) {
 	if c.Cert == "" {
 		return t, nil
 	}
-	cert, err := os.ReadFile(c.Cert)
-	if err != nil {
-		return nil, fault.Wrap(fault.Config, "paths start at the working directory", fmt.Errorf("%s.cert: %w", at, err))
-	}
-	key, err := c.Key.Read(at + ".key")
-	if err != nil {
+	shown := &certificate{at: at, c: c}
+	if err := shown.read(); err != nil {
 		return nil, err
+	}
+	if leaf := shown.last.Leaf; leaf != nil && time.Now().After(leaf.NotAfter) {
+		return nil, fault.New(fault.Config, "renew it", "%s.cert: %s has expired at %s", at, c.Cert, leaf.NotAfter.Format(time.RFC3339))
+	}
+	t.GetClientCertificate = shown.show
+	return t, nil
+}
+
+// certificate is the one that is shown to servers. Its files are read at every
+// handshake: a run outlives short-lived certificates, which somebody renews.
+type certificate struct {
+	at string
+	c  *config.TLS
+
+	mu   sync.Mutex
+	last *tls.Certificate
+}
+
+func (x *certificate) read() error {
+	cert, err := os.ReadFile(x.c.Cert)
+	if err != nil {
+		return fault.Wrap(fault.Config, "paths start at the working directory", fmt.Errorf("%s.cert: %w", x.at, err))
+	}
+	key, err := x.c.Key.Read(x.at + ".key")
+	if err != nil {
+		return err
 	}
 	pair, err := tls.X509KeyPair(cert, []byte(key))
 	if err != nil {
 		// The library's errors say what does not fit, and nothing of the key.
-		return nil, fault.Wrap(fault.Config, "both must be PEM text, the key without a password", fmt.Errorf("%s.cert and key: %w", at, err))
+		return fault.Wrap(fault.Config, "both must be PEM text, the key without a password", fmt.Errorf("%s.cert and key: %w", x.at, err))
 	}
-	if leaf := pair.Leaf; leaf != nil && time.Now().After(leaf.NotAfter) {
-		return nil, fault.New(fault.Config, "renew it", "%s.cert: %s has expired at %s", at, c.Cert, leaf.NotAfter.Format(time.RFC3339))
+	x.last = &pair
+	return nil
+}
+
+// show gives the certificate as it is now. While its files are being replaced,
+// and do not fit each other, it is the one before.
+func (x *certificate) show(asked *tls.CertificateRequestInfo) (*tls.Certificate, error) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	_ = x.read() // the server says what it thinks of the one before
+	if asked.SupportsCertificate(x.last) != nil {
+		return new(tls.Certificate), nil // none, as without this function
 	}
-	t.Certificates = []tls.Certificate{pair}
-	return t, nil
+	return x.last, nil
 }
 
 // Refusal is a handshake that trying again does not mend: the option at fault,

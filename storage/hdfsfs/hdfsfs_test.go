@@ -118,7 +118,14 @@ func TestHadoopConfiguration(t *testing.T) {
 			t.Errorf("%q is %d bytes, want %d", text, got, want)
 		}
 	}
-	t.Setenv("HADOOP_CONF_DIR", conf(t, "fs.permissions.umask-mode", "u=rwx"))
+	for text, want := range map[string]os.FileMode{"022": 0o022, "0": 0, "18": 0o777, "u=rwx,g=rwx,o=": 0o007, "u=rwx,g=rx,o=rx": 0o022, "ug=rwx": 0o007,
+		"a=rx,u=rwx": 0o022, "=rwx": 0, "u=rwx, g=r": 0o037, "u+w": 0o777, "z=r": 0o777, "u=rwt": 0o777, "u": 0o777} {
+		got, ok := parseUmask(text)
+		if ok == (want == 0o777) || ok && got != want {
+			t.Errorf("umask %q is %#o, %v; want %#o", text, got, ok, want)
+		}
+	}
+	t.Setenv("HADOOP_CONF_DIR", conf(t, "fs.permissions.umask-mode", "u+w"))
 	if err := (&Options{Authority: "nn:1"}).resolve(); err == nil || fault.ClassOf(err) != fault.Config {
 		t.Fatal(err)
 	}

@@ -1,6 +1,7 @@
 package hdfsfs
 
 import (
+	"cmp"
 	"errors"
 	"os"
 	"os/user"
@@ -176,15 +177,47 @@ func (o *Options) resolveUser() {
 	}
 }
 
+// parseUmask reads a umask as Hadoop does: in octal, or as the permissions that
+// are left (u=rwx,g=rx,o=); a class that is not named is left none.
+func parseUmask(text string) (os.FileMode, bool) {
+	if n, err := strconv.ParseUint(text, 8, 32); err == nil {
+		return os.FileMode(n) & 0o777, true
+	}
+	classes := map[rune]os.FileMode{'u': 0o700, 'g': 0o070, 'o': 0o007, 'a': 0o777}
+	bits := map[rune]os.FileMode{'r': 0o444, 'w': 0o222, 'x': 0o111}
+	left := os.FileMode(0)
+	for clause := range strings.SplitSeq(text, ",") {
+		who, what, ok := strings.Cut(strings.TrimSpace(clause), "=")
+		if !ok {
+			return 0, false
+		}
+		var class, allowed os.FileMode
+		for _, c := range cmp.Or(who, "a") {
+			if classes[c] == 0 {
+				return 0, false
+			}
+			class |= classes[c]
+		}
+		for _, c := range what {
+			if bits[c] == 0 {
+				return 0, false
+			}
+			allowed |= bits[c]
+		}
+		left = left&^class | allowed&class
+	}
+	return 0o777 &^ left, true
+}
+
 // resolveFiles finds out what new files are like.
 func (o *Options) resolveFiles() error {
 	o.umask = 0o022
 	if text := o.conf["fs.permissions.umask-mode"]; text != "" {
-		n, err := strconv.ParseUint(text, 8, 32)
-		if err != nil {
-			return fault.New(fault.Config, "write it in octal, such as 022", "fs.permissions.umask-mode in %s: %q", o.ConfDir, text)
+		var ok bool
+		if o.umask, ok = parseUmask(text); !ok {
+			return fault.New(fault.Config, "write it in octal, such as 022, or as what is allowed, such as u=rwx,g=rx,o=",
+				"fs.permissions.umask-mode in %s: %q", o.ConfDir, text)
 		}
-		o.umask = os.FileMode(n) & 0o777
 	}
 	if o.Replication == 0 {
 		o.Replication, _ = strconv.Atoi(o.conf["dfs.replication"])

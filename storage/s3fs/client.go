@@ -2,7 +2,6 @@ package s3fs
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"net"
@@ -26,6 +25,7 @@ type FS struct {
 	o      Options
 	client *s3.Client
 	bucket *string
+	logins *logins
 
 	greeted  atomic.Bool // the store has answered New
 	cache    cache       // of all readers
@@ -65,7 +65,11 @@ func New(ctx context.Context, o Options) (*FS, error) {
 	f := &FS{o: o, bucket: aws.String(o.Bucket), sent: make(map[string]sentUpload),
 		cache: cache{budget: readCache, shared: make(map[string]*cached)}}
 	if cfg.Credentials != nil {
-		cfg.Credentials = logins{cfg.Credentials}
+		f.logins = &logins{of: cfg.Credentials, every: o.keysFor, read: time.Now(), load: func(ctx context.Context) (aws.CredentialsProvider, error) {
+			cfg, err := config.LoadDefaultConfig(ctx, load...)
+			return cfg.Credentials, err
+		}}
+		cfg.Credentials = f.logins
 	}
 	f.client = s3.NewFromConfig(cfg, func(so *s3.Options) {
 		so.Retryer = aws.NopRetryer{} // do repeats: it knows what a repetition means
@@ -79,29 +83,6 @@ func New(ctx context.Context, o Options) (*FS, error) {
 	err = f.greet(ctx)
 	f.greeted.Store(err == nil)
 	return f, err
-}
-
-// logins are credentials whose errors do not pass for the store's: a file of a
-// key that is not there for a moment, or a "not found" of who gives them out,
-// says nothing about objects.
-type logins struct{ of aws.CredentialsProvider }
-
-func (l logins) Retrieve(ctx context.Context) (aws.Credentials, error) {
-	c, err := l.of.Retrieve(ctx)
-	if err != nil {
-		err = &loginError{err}
-	}
-	return c, err
-}
-
-// loginError shows of its cause the class and the words only.
-type loginError struct{ err error }
-
-func (e *loginError) Error() string { return e.err.Error() }
-
-func (e *loginError) As(target any) bool {
-	classed, ok := target.(**fault.Error)
-	return ok && errors.As(e.err, classed)
 }
 
 // closeFor bounds what Close may take.
@@ -135,19 +116,4 @@ func transport(o Options) aws.HTTPClient {
 			t.TLSClientConfig = o.TLS.Clone()
 		}
 	})
-}
-
-// keys are the credentials of the configuration, read late and not kept for long.
-type keys struct{ o Options }
-
-func (k *keys) Retrieve(context.Context) (aws.Credentials, error) {
-	id, err := k.o.AccessKey()
-	if err != nil {
-		return aws.Credentials{}, err
-	}
-	secret, err := k.o.SecretKey()
-	if err != nil {
-		return aws.Credentials{}, err
-	}
-	return aws.Credentials{AccessKeyID: id, SecretAccessKey: secret, Source: "s3.access_key", CanExpire: true, Expires: time.Now().Add(k.o.keysFor)}, nil
 }

@@ -148,6 +148,7 @@ func TestClock(t *testing.T) {
 // withKeys is the client of f with other credentials, which are asked each time.
 func withKeys(f *FS, k aws.CredentialsProvider) *s3.Client {
 	o := f.client.Options()
-	o.Credentials = logins{k}
+	f.logins = &logins{of: k}
+	o.Credentials = f.logins
 	return s3.New(o)
 }

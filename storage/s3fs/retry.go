@@ -27,8 +27,8 @@ const (
 func (f *FS) do(ctx context.Context, op, key string, call func(context.Context) error) error {
 	until := time.Now().Add(f.o.RetryFor)
 	pause := firstPause
-	full := true // each try was refused for want of space
-	skewed := false
+	full := true   // each try was refused for want of space
+	asked := false // once more, since the clock or the keys may have been refused
 	for try := 1; ; try++ {
 		err := f.once(ctx, call)
 		if err == nil {
@@ -40,8 +40,12 @@ func (f *FS) do(ctx context.Context, op, key string, call func(context.Context) 
 		full = full && noSpace(err)
 		// The SDK takes from each answer by how much this machine's clock is wrong,
 		// and signs by that: after the clock was set one try is refused.
-		again := f.passes(err) || !skewed && clockRefused(err)
-		skewed = skewed || clockRefused(err)
+		perhaps := code(err) == "RequestTimeTooSkewed" || refusedUntold(err) || badSignature(err)
+		if perhaps || keysRefused(err) {
+			f.logins.refuse()
+		}
+		again := f.passes(err) || !asked && perhaps
+		asked = asked || perhaps
 		if ctx.Err() != nil || !again || time.Now().Add(pause).After(until) {
 			if try > 1 && again {
 				err = fmt.Errorf("%s failed %d times: %w", op, try, err)
@@ -71,13 +75,6 @@ func (f *FS) once(ctx context.Context, call func(context.Context) error) error {
 	return plain(call(ctx))
 }
 
-// clockRefused says whether a try may have been refused for its time: so says the
-// store's code, which the answer to a HEAD has not.
-func clockRefused(err error) bool {
-	c := code(err)
-	return c == "RequestTimeTooSkewed" || c == "Forbidden" && headed(err)
-}
-
 // headed says whether err is of a HEAD request.
 func headed(err error) bool {
 	var op *smithy.OperationError
@@ -89,7 +86,7 @@ func headed(err error) bool {
 func (f *FS) passes(err error) bool {
 	var known *s3Error
 	var login *loginError
-	if errors.As(err, &known) && known.foreign || errors.As(err, &login) {
+	if errors.As(err, &known) && known.foreign || errors.As(err, &login) || keysRefused(err) {
 		return f.greeted.Load() || passes(err)
 	}
 	return passes(err)

@@ -70,7 +70,8 @@ func TestRetries(t *testing.T) {
 		{409, "ConditionalRequestConflict", true, nil}, // of a PUT: the next try is told how it went
 		{412, "PreconditionFailed", false, storage.ErrExist},
 		{403, "AccessDenied", false, storage.ErrPermission},
-		{403, "SignatureDoesNotMatch", false, storage.ErrPermission},
+		{403, "SignatureDoesNotMatch", true, nil}, // once: the secret may have been exchanged
+		{403, "InvalidAccessKeyId", true, nil},    // the keys have been good
 		{404, "NoSuchKey", false, storage.ErrNotExist},
 		{501, "NotImplemented", false, nil},
 		{507, "XMinioStorageFull", true, nil},

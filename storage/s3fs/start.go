@@ -58,8 +58,7 @@ func (f *FS) startError(err error) error {
 	case c == "NoSuchBucket" || c == "NotFound" || c == "InvalidBucketName":
 		return fault.Wrap(fault.Config, "make the bucket, or check s3.endpoint",
 			fmt.Errorf("table.location: there is no bucket %q at %s: %w", f.o.Bucket, at, err))
-	case c == "InvalidAccessKeyId" || c == "SignatureDoesNotMatch" || c == "InvalidToken" || c == "ExpiredToken" || c == "TokenRefreshRequired" ||
-		c == "XAdminUserNotFound": // versitygw's word for an unknown access key
+	case keysRefused(err) || badSignature(err):
 		return fault.Wrap(fault.Config, "", fmt.Errorf("s3.access_key, s3.secret_key: %s refuses them: %w", at, err))
 	case c == "RequestTimeTooSkewed":
 		return fault.Wrap(fault.Config, "set the clock of this machine", fmt.Errorf("s3.endpoint: %s: %w", at, err))

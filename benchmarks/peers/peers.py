@@ -112,8 +112,8 @@ def one_round(bench, results, codec, have):
         systems.flink_round(bench, codec, lambda name, interval, m, table: results.add(name, codec, interval, m, table))
 
 
-def crashes(bench, results, codec, have):
-    """Kills, as far as the systems' times without a kill are known."""
+def crashes(bench, results, codec, have, save):
+    """Kills, as far as the systems' times without a kill are known; save takes those so far."""
     known = {key[0]: statistics.median(r["seconds"] for r in runs) for key, runs in results.runs.items()
              if key[1] == codec and key[2] in ("1 s", "a file", "2 s")}
     names = {"hivesink": "hivesink", "spark": "Spark Structured Str.", "flink": "Flink, warm cluster"}
@@ -125,10 +125,10 @@ def crashes(bench, results, codec, have):
             print(f"  {system:22} had ended before the kill: {moment}", flush=True)
             return
         found.append({"system": system, "checkpoint": interval, "moment": moment} | result)
+        save(found)
         print(f"  {system:22} {interval:9} killed {moment:22} {report.verdict(result)}", flush=True)
 
     crash.all_systems(bench, codec, seconds, set(seconds) & have, add)
-    return found
 
 
 def save(args, setup, results, more=None):
@@ -159,7 +159,7 @@ def main():
     p.add_argument("--report", action="store_true", help="measure nothing, write the documents of the last result")
     args = p.parse_args()
     if args.report:
-        return report.write(args.out, args.docs)
+        return report.show(report.write(args.out, args.docs))
 
     have = set(args.only.split(","))
     if have - set(NAMES):
@@ -184,11 +184,17 @@ def main():
         for codec in args.codecs.split(","):
             print(f"round {n + 1} of {args.rounds}, {codec}")
             one_round(bench, results, codec, have)
-        # After every round: an hour of measuring must not be lost to whoever stops it.
+        # After every round, and every kill: an hour of measuring must not be lost to
+        # whoever stops it, or to a system that does not start.
         result = save(args, setup | {"rounds": n + 1}, results)
     if not args.no_crash:
-        result = save(args, setup | {"rounds": args.rounds}, results, {"crashes": crashes(bench, results, args.codecs.split(",")[0], have)})
+        def save_kills(found):
+            nonlocal result
+            result = save(args, setup | {"rounds": args.rounds}, results, {"crashes": found})
+
+        crashes(bench, results, args.codecs.split(",")[0], have, save_kills)
     bench.clean()
+    report.show(result)
     if any(s["exact"] < s["runs"] for s in result["systems"] if s["system"] == "hivesink"):
         sys.exit("peers: a table of hivesink is not exact")
 

@@ -120,14 +120,17 @@ def section(result):
     return "\n".join(lines) + END + "\n"
 
 
-def write(results, docs):
-    with open(results) as f:
-        result = json.load(f)
+def show(result):
     print("\n".join(["", *about(result), ""]))
     table(cells(result), COLUMNS)
     if result.get("crashes"):
         print()
         table(crash_cells(result), CRASH_COLUMNS)
+
+
+def write(results, docs):
+    with open(results) as f:
+        result = json.load(f)
     text = HEAD + "\n"
     if os.path.exists(docs):
         with open(docs) as f:
@@ -140,3 +143,4 @@ def write(results, docs):
         text = text.rstrip("\n") + "\n\n" + section(result)
     with open(docs, "w") as f:
         f.write(text)
+    return result

@@ -182,7 +182,9 @@ func (w *Writer) Idle() error { return classed(w.s.p.CaughtUp(w.name)) }
 
 // Close makes a checkpoint of all that was written, by other Writers as well, and
 // closes the Writer; its name may be opened again then. After an error the Writer
-// is as before. A second Close does nothing.
+// is as before. A second Close does nothing. The source partition goes on holding
+// the watermark, since its rows may go on elsewhere: one that is over says so by
+// Idle before, or by Advance.
 func (w *Writer) Close(ctx context.Context) error {
 	if w.closed.Load() {
 		return nil

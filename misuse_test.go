@@ -115,3 +115,37 @@ func TestCloseTwice(t *testing.T) {
 		t.Fatal(err)
 	}
 }
+
+// TestBatchesOfOtherWriters: types that are the table's but for what says nothing
+// about values, columns that are longer than their batch, and batches without
+// columns are taken; the values come out as they are.
+func TestBatchesOfOtherWriters(t *testing.T) {
+	dir, ctx := t.TempDir(), context.Background()
+	s := open(t, load(t, dir))
+	w, err := s.Writer("orders-0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	whole := orders(s.Schema(), 0, 10)
+	zone := &arrow.TimestampType{Unit: arrow.Microsecond, TimeZone: "America/New_York"}
+	there := array.NewTimestampData(array.NewData(zone, 10, whole.Column(1).Data().Buffers(), nil, 0, 0))
+	fields := whole.Schema().Fields()
+	fields[1].Type = zone
+	other := array.NewRecordBatch(arrow.NewSchema(fields, nil), []arrow.Array{whole.Column(0), there, whole.Column(2), whole.Column(3)}, 7)
+	for _, err := range []error{
+		w.Write(ctx, other, "7"),
+		w.Write(ctx, array.NewRecordBatch(s.Schema(), orders(s.Schema(), 7, 9).Columns(), 3), "10"),
+		w.Write(ctx, array.NewRecordBatch(arrow.NewSchema(nil, nil), nil, 0), "11"),
+		s.Close(ctx),
+	} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	wantIDs(t, dir, 10)
+	s = open(t, load(t, dir))
+	defer s.Close(ctx)
+	if w, err = s.Writer("orders-0"); err != nil || w.Position() != "11" {
+		t.Fatalf("position %q: %v", w.Position(), err)
+	}
+}

@@ -9,36 +9,40 @@ import (
 )
 
 // Conform lays a batch out as s.Arrow: columns are matched by name, a missing
-// nullable column is null, and every value is one of its type. The error names
-// the column. The caller releases the result.
+// nullable column is null, each has as many values as the batch has rows, and
+// every value is one of its type. Of s.Arrow's types only what does not matter may
+// differ (sameType). The error names the column. The caller releases the result.
 func Conform(s *Schema, rec arrow.RecordBatch) (arrow.RecordBatch, error) {
-	if rec.Schema() == s.Arrow {
+	if rec.Schema() == s.Arrow && !long(rec) {
 		if err := check(s, rec); err != nil {
 			return nil, err
 		}
 		rec.Retain()
 		return rec, nil
 	}
-	cols := make([]arrow.Array, len(s.Columns))
+	fields, cols := s.Arrow.Fields(), make([]arrow.Array, len(s.Columns))
 	taken := 0
-	for i, f := range s.Arrow.Fields() {
+	for i, f := range fields {
 		at := rec.Schema().FieldIndices(f.Name)
 		switch {
 		case len(at) > 1:
 			return nil, fmt.Errorf("column %q is in the batch %d times", f.Name, len(at))
-		case len(at) == 0 && !f.Nullable:
+		case len(at) == 0 && !f.Nullable && rec.NumRows() > 0:
 			return nil, fmt.Errorf("column %q is not null, and not in the batch", f.Name)
 		case len(at) == 0:
-			nulls := array.MakeArrayOfNull(memory.DefaultAllocator, f.Type, int(rec.NumRows()))
-			defer nulls.Release()
-			cols[i] = nulls
+			cols[i] = array.MakeArrayOfNull(memory.DefaultAllocator, f.Type, int(rec.NumRows()))
+			defer cols[i].Release()
 			continue
 		}
 		col := rec.Column(at[0])
 		if !sameType(col.DataType(), f.Type) {
 			return nil, fmt.Errorf("column %q has Arrow type %s, the table's %s wants %s", f.Name, col.DataType(), s.Columns[i].Type, f.Type)
 		}
-		cols[i] = col
+		cols[i], fields[i].Type = col, col.DataType()
+		if int64(col.Len()) > rec.NumRows() {
+			cols[i] = array.NewSlice(col, 0, rec.NumRows())
+			defer cols[i].Release()
+		}
 		taken++
 	}
 	if taken != int(rec.NumCols()) {
@@ -48,12 +52,22 @@ func Conform(s *Schema, rec arrow.RecordBatch) (arrow.RecordBatch, error) {
 			}
 		}
 	}
-	out := array.NewRecordBatch(s.Arrow, cols, rec.NumRows())
+	out := array.NewRecordBatch(arrow.NewSchema(fields, nil), cols, rec.NumRows())
 	if err := check(s, out); err != nil {
 		out.Release()
 		return nil, err
 	}
 	return out, nil
+}
+
+// long says whether a column has values behind the batch's last row.
+func long(rec arrow.RecordBatch) bool {
+	for _, col := range rec.Columns() {
+		if int64(col.Len()) > rec.NumRows() {
+			return true
+		}
+	}
+	return false
 }
 
 // sameType compares types by structure: names of list elements and nullability

@@ -14,16 +14,27 @@ import (
 	"github.com/hivesink/hivesink/internal/fault"
 	"github.com/hivesink/hivesink/ledger"
 	"github.com/hivesink/hivesink/source"
+	"github.com/hivesink/hivesink/storage"
 	"github.com/hivesink/hivesink/storage/localfs"
 	"github.com/hivesink/hivesink/storage/memobj"
 	"github.com/hivesink/hivesink/writer"
 )
 
-// TestStagingLimit: with hardly any room for hidden files, four readers that wait
-// for compaction, if they are faster than it, all come to their end (P4).
-func TestStagingLimit(t *testing.T) {
-	dir := t.TempDir()
-	yaml := strings.NewReplacer("{dir}", dir).Replace(`
+const gatedRows = 200000
+
+// gated is a run of four readers that meet limits.staging.
+type gated struct {
+	dir string
+	fs  storage.FS
+	p   *Pipeline
+	src source.Source
+}
+
+// newGated opens one with more options; fs nil: on the disk.
+func newGated(t *testing.T, fs storage.FS, more string) *gated {
+	t.Helper()
+	g := &gated{dir: t.TempDir(), fs: fs}
+	yaml := strings.NewReplacer("{dir}", g.dir).Replace(`
 pipeline: gate
 state_dir: {dir}/state
 source:
@@ -34,15 +45,25 @@ table:
   location: {dir}/t
   columns: [id bigint, ts timestamp, name string]
   partitioned_by: [{dt: date(ts)}]
-checkpoint: {interval: 10ms}
 compaction: {policy: hold, max_delay: 1h}
-limits: {staging: 100KB}
-`)
+` + more)
+	if fs != nil {
+		if err := fs.Mkdir(filepath.ToSlash(g.dir)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	g.p, g.src = openDatagen(t, yaml, fs)
+	return g
+}
+
+// openDatagen opens a pipeline that reads a datagen; fs nil: on the disk.
+func openDatagen(t *testing.T, yaml string, fs storage.FS) (*Pipeline, source.Source) {
+	t.Helper()
 	cfg, err := config.Parse("gate.yaml", []byte(yaml), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := Open(context.Background(), Options{Config: cfg, Version: "test"})
+	p, err := Open(context.Background(), Options{Config: cfg, Version: "test", FS: fs})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,144 +75,77 @@ limits: {staging: 100KB}
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := p.Run(context.Background(), src); err != nil {
+	return p, src
+}
+
+// run goes to the end of input; atEnd looks at the pipeline before it is given up.
+func (g *gated) run(t *testing.T, atEnd func()) {
+	t.Helper()
+	if err := g.p.Run(context.Background(), g.src); err != nil {
 		t.Fatal(err)
 	}
-	if err := p.Release(); err != nil {
+	atEnd()
+	if err := g.p.Release(); err != nil {
 		t.Fatal(err)
 	}
-	ids, _ := visible(t, localfs.New(), filepath.ToSlash(filepath.Join(dir, "t")))
-	if len(ids) != 200000 || len(slices.Compact(ids)) != 200000 {
+	fs := g.fs
+	if fs == nil {
+		fs = localfs.New()
+	}
+	ids, _ := visible(t, fs, filepath.ToSlash(filepath.Join(g.dir, "t")))
+	if len(ids) != gatedRows || len(slices.Compact(ids)) != gatedRows {
 		t.Fatalf("%d rows visible", len(ids))
 	}
+}
+
+// TestStagingLimit: with hardly any room for hidden files, four readers that wait
+// for compaction, if they are faster than it, all come to their end (P4).
+func TestStagingLimit(t *testing.T) {
+	newGated(t, nil, "checkpoint: {interval: 10ms}\nlimits: {staging: 100KB}\n").run(t, func() {})
 }
 
 // TestPartFilesCount: part files that no checkpoint names yet count for
 // limits.staging. There is no checkpoint but the one that a reader asks for
 // because it would wait (P4).
 func TestPartFilesCount(t *testing.T) {
-	dir := t.TempDir()
-	yaml := strings.NewReplacer("{dir}", dir).Replace(`
-pipeline: gate
-state_dir: {dir}/state
-source:
-  datagen: {rows: 200000}
-  readers: 4
-table:
-  name: t
-  location: {dir}/t
-  columns: [id bigint, ts timestamp, name string]
-  partitioned_by: [{dt: date(ts)}]
-checkpoint: {interval: 1h}
-rolling: {rows: 1000}
-compaction: {policy: hold, max_delay: 1h}
-limits: {staging: 500KB}
-`)
-	cfg, err := config.Parse("gate.yaml", []byte(yaml), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	g := newGated(t, nil, "checkpoint: {interval: 1h}\nrolling: {rows: 1000}\nlimits: {staging: 500KB}\n")
+	c := g.p.c
 	var most atomic.Int64
-	p, err := Open(context.Background(), Options{Config: cfg, Version: "test"})
-	if err != nil {
-		t.Fatal(err)
+	c.events = func(Event) { // nothing is written yet
+		open, closed := c.writer.Hidden()
+		most.Store(max(most.Load(), open+closed+c.staged.Load()))
 	}
-	o, err := SourceOptions(cfg, p.Schema())
-	if err != nil {
-		t.Fatal(err)
-	}
-	src, err := source.NewDatagen(DatagenOptions(cfg), o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	p.c.events = func(Event) { // nothing is written yet
-		open, closed := p.c.writer.Hidden()
-		most.Store(max(most.Load(), open+closed+p.c.staged.Load()))
-	}
-	if err := p.Run(context.Background(), src); err != nil {
-		t.Fatal(err)
-	}
-	waits := p.Stats.Waits.Load()
-	open, closed := p.c.writer.Hidden()
-	if err := p.Release(); err != nil {
-		t.Fatal(err)
-	}
-	if open != 0 || closed != 0 {
-		t.Errorf("%d and %d bytes are in no checkpoint at the end", open, closed)
-	}
-	// Each reader may be a batch beyond it.
-	if n := most.Load(); waits == 0 || n > 500<<10+4*source.DefaultBatchBytes {
-		t.Errorf("%d waits, up to %d hidden bytes", waits, n)
-	}
-	ids, _ := visible(t, localfs.New(), filepath.ToSlash(filepath.Join(dir, "t")))
-	if len(ids) != 200000 || len(slices.Compact(ids)) != 200000 {
-		t.Fatalf("%d rows visible", len(ids))
-	}
+	g.run(t, func() {
+		if open, closed := c.writer.Hidden(); open != 0 || closed != 0 {
+			t.Errorf("%d and %d bytes are in no checkpoint at the end", open, closed)
+		}
+		// Each reader may be a batch beyond it.
+		if n, waits := most.Load(), g.p.Stats.Waits.Load(); waits == 0 || n > 500<<10+4*source.DefaultBatchBytes {
+			t.Errorf("%d waits, up to %d hidden bytes", waits, n)
+		}
+	})
 }
 
 // TestSpoolCounts: on a remote storage the files that are open fill the spool,
 // and count for limits.staging. There is no checkpoint but the one that a reader
 // asks for because it would wait (P4).
 func TestSpoolCounts(t *testing.T) {
-	dir, store := t.TempDir(), memobj.New()
-	yaml := strings.NewReplacer("{dir}", dir).Replace(`
-pipeline: gate
-state_dir: {dir}/state
-source:
-  datagen: {rows: 200000}
-  readers: 4
-table:
-  name: t
-  location: {dir}/t
-  columns: [id bigint, ts timestamp, name string]
-  partitioned_by: [{dt: date(ts)}]
-checkpoint: {interval: 1h}
-compaction: {policy: hold, max_delay: 1h}
-limits: {staging: 100KB, memory: 16MB}
-`)
-	cfg, err := config.Parse("gate.yaml", []byte(yaml), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := store.View(nil).Mkdir(filepath.ToSlash(dir)); err != nil {
-		t.Fatal(err)
-	}
-	p, err := Open(context.Background(), Options{Config: cfg, Version: "test", FS: store.View(nil)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if p.c.spooled == nil {
+	g := newGated(t, memobj.New().View(nil), "checkpoint: {interval: 1h}\nlimits: {staging: 100KB, memory: 16MB}\n")
+	spooled := g.p.c.spooled
+	if spooled == nil {
 		t.Fatal("a store without a spool")
 	}
 	var most atomic.Int64
-	spooled := p.c.spooled
-	p.c.spooled = func() int64 {
+	g.p.c.spooled = func() int64 {
 		n := spooled()
 		most.Store(max(most.Load(), n))
 		return n
 	}
-	o, err := SourceOptions(cfg, p.Schema())
-	if err != nil {
-		t.Fatal(err)
-	}
-	src, err := source.NewDatagen(DatagenOptions(cfg), o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := p.Run(context.Background(), src); err != nil {
-		t.Fatal(err)
-	}
-	waits := p.Stats.Waits.Load()
-	if err := p.Release(); err != nil {
-		t.Fatal(err)
-	}
-	if waits == 0 {
-		t.Errorf("nobody waited; the spool held up to %d bytes", most.Load())
-	}
-	ids, _ := visible(t, store.View(nil), filepath.ToSlash(filepath.Join(dir, "t")))
-	if len(ids) != 200000 || len(slices.Compact(ids)) != 200000 {
-		t.Fatalf("%d rows visible", len(ids))
-	}
+	g.run(t, func() {
+		if g.p.Stats.Waits.Load() == 0 {
+			t.Errorf("nobody waited; the spool held up to %d bytes", most.Load())
+		}
+	})
 	if n := spooled(); n != 0 {
 		t.Errorf("%d bytes are left in the spool", n)
 	}
@@ -245,22 +199,7 @@ table:
 checkpoint: {interval: 1h}
 limits: {new_partitions_per_checkpoint: {limit}}
 `)
-		cfg, err := config.Parse("gate.yaml", []byte(yaml), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		p, err := Open(context.Background(), Options{Config: cfg, Version: "test"})
-		if err != nil {
-			t.Fatal(err)
-		}
-		o, err := SourceOptions(cfg, p.Schema())
-		if err != nil {
-			t.Fatal(err)
-		}
-		src, err := source.NewDatagen(DatagenOptions(cfg), o)
-		if err != nil {
-			t.Fatal(err)
-		}
+		p, src := openDatagen(t, yaml, nil)
 		return p, errors.Join(p.Run(context.Background(), src), p.Release())
 	}
 	p, err := run("300000", "50")

@@ -14,6 +14,7 @@ import (
 	"github.com/hivesink/hivesink/storage"
 	"github.com/hivesink/hivesink/storage/faultfs"
 	"github.com/hivesink/hivesink/storage/memfs"
+	"github.com/hivesink/hivesink/writer"
 )
 
 // quiet is a source of one split: one batch, and then nothing for ever.
@@ -64,6 +65,37 @@ func (r quietLive) Read(ctx context.Context) (source.Event, error) {
 	return source.Event{Split: simSources[0], Batch: b}, err
 }
 
+// openBeside opens a pipeline whose storage can be made to fail.
+func openBeside(t *testing.T, policy *service) (*sim, *faultfs.FS, *Pipeline) {
+	t.Helper()
+	s := &sim{yaml: fmt.Sprintf(besideYAML, t.TempDir())}
+	fs := faultfs.New(memfs.New())
+	p, err := Open(t.Context(), Options{Config: s.config(t), Version: "test", FS: fs, NoLock: true, Random: s.random, catalog: policy})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = p.Release() }) // of a pipeline that may have failed
+	return s, fs, p
+}
+
+// writeOne writes the first batch of the first source partition.
+func (s *sim) writeOne(t *testing.T, p *Pipeline) *writer.Lane {
+	t.Helper()
+	lane, err := p.NewLane()
+	if err != nil {
+		t.Fatal(err)
+	}
+	from, err := p.Own(t.Context(), simSources[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	lane.Adopt(simSources[0], from)
+	if _, err := lane.Write(t.Context(), simSources[0], s.batch(p.Schema(), 0, 0)); err != nil {
+		t.Fatal(err)
+	}
+	return lane
+}
+
 // TestFailureEndsQuietReading: a disk fails while the source has nothing to
 // read. The run ends with that error, and does not wait for a record that may
 // never come.
@@ -73,15 +105,9 @@ func TestFailureEndsQuietReading(t *testing.T) {
 		"live": func(p *Pipeline, ctx context.Context, q *quiet) error { return p.RunLive(ctx, q) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := &sim{yaml: fmt.Sprintf(besideYAML, t.TempDir())}
-			fs := faultfs.New(memfs.New())
 			policy := newService()
 			policy.works()
-			p, err := Open(t.Context(), Options{Config: s.config(t), Version: "test", FS: fs, NoLock: true, Random: s.random, catalog: policy})
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer p.Release()
+			s, fs, p := openBeside(t, policy)
 			q := &quiet{first: func() *record.Batch { return s.batch(p.Schema(), 0, 0) }, waiting: make(chan struct{})}
 			fs.Inject(faultfs.Rule{Kind: storage.OpSync, Glob: "*.part", Times: faultfs.Always, Err: syscall.EIO})
 			fs.Inject(faultfs.Rule{Kind: storage.OpSync, Glob: "*.bundle", Times: faultfs.Always, Err: syscall.EIO})
@@ -106,25 +132,8 @@ func TestFailureEndsQuietReading(t *testing.T) {
 // TestFailureEndsWaitForMemory: a checkpoint that fails gives its memory not
 // back. Who waits for it, or would, is told of the failure.
 func TestFailureEndsWaitForMemory(t *testing.T) {
-	s := &sim{yaml: fmt.Sprintf(besideYAML, t.TempDir())}
-	fs := faultfs.New(memfs.New())
-	p, err := Open(t.Context(), Options{Config: s.config(t), Version: "test", FS: fs, NoLock: true, Random: s.random, catalog: newService()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer p.Release()
-	lane, err := p.NewLane()
-	if err != nil {
-		t.Fatal(err)
-	}
-	from, err := p.Own(t.Context(), simSources[0])
-	if err != nil {
-		t.Fatal(err)
-	}
-	lane.Adopt(simSources[0], from)
-	if _, err := lane.Write(t.Context(), simSources[0], s.batch(p.Schema(), 0, 0)); err != nil {
-		t.Fatal(err)
-	}
+	s, fs, p := openBeside(t, newService())
+	lane := s.writeOne(t, p)
 	fs.Inject(faultfs.Rule{Kind: storage.OpSync, Err: syscall.EIO}).MustFire(t)
 	if err := p.Checkpoint(t.Context()); !errors.Is(err, syscall.EIO) {
 		t.Fatalf("checkpoint: %v, want the disk's error", err)
@@ -139,27 +148,10 @@ func TestFailureEndsWaitForMemory(t *testing.T) {
 // TestCheckpointOutlivesItsCaller: a caller whose ctx ends is let go, and what he
 // has begun is done all the same.
 func TestCheckpointOutlivesItsCaller(t *testing.T) {
-	s := &sim{yaml: fmt.Sprintf(besideYAML, t.TempDir())}
-	fs := faultfs.New(memfs.New())
 	policy := newService()
 	policy.works()
-	p, err := Open(t.Context(), Options{Config: s.config(t), Version: "test", FS: fs, NoLock: true, Random: s.random, catalog: policy})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer p.Release()
-	lane, err := p.NewLane()
-	if err != nil {
-		t.Fatal(err)
-	}
-	from, err := p.Own(t.Context(), simSources[0])
-	if err != nil {
-		t.Fatal(err)
-	}
-	lane.Adopt(simSources[0], from)
-	if _, err := lane.Write(t.Context(), simSources[0], s.batch(p.Schema(), 0, 0)); err != nil {
-		t.Fatal(err)
-	}
+	s, fs, p := openBeside(t, policy)
+	s.writeOne(t, p)
 	release := make(chan struct{})
 	hang := fs.Inject(faultfs.Rule{Kind: storage.OpSync, Do: func(faultfs.Op) { <-release }}).MustFire(t)
 	ctx, cancel := context.WithCancel(t.Context())

@@ -186,7 +186,7 @@ func TestDeadlines(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer l.Close()
-	d := &dialer{connect: time.Second, call: 50 * time.Millisecond}
+	d := &dialer{connect: time.Minute, call: 50 * time.Millisecond}
 	c, err := d.nameNode(t.Context(), "tcp", l.Addr().String())
 	if err != nil {
 		t.Fatal(err)

@@ -108,7 +108,7 @@ func TestEmptyAnswers(t *testing.T) {
 				t.Errorf("then answered well: %d requests, %v", n.Load(), err)
 			}
 			f, n = answers(t, say(200, ""))
-			f.o.RetryFor = time.Second
+			fedUp(f, n, 1)
 			if err := do(f); err == nil || n.Load() < 2 {
 				t.Errorf("never answered: %d requests, %v", n.Load(), err)
 			}

@@ -45,7 +45,7 @@ var (
 // names the option; it comes within startFor.
 func New(ctx context.Context, o Options) (*FS, error) {
 	o.defaults()
-	ctx, cancel := context.WithTimeout(ctx, startFor)
+	ctx, cancel := context.WithTimeout(ctx, o.startFor)
 	defer cancel()
 	load := []func(*config.LoadOptions) error{config.WithHTTPClient(transport(o))}
 	if o.Region != "" {

@@ -26,7 +26,8 @@ type Options struct {
 	// success after that (err nil). May be nil.
 	Notify func(what string, err error)
 
-	keysFor time.Duration // how long AccessKey and SecretKey are not asked again
+	keysFor  time.Duration // how long AccessKey and SecretKey are not asked again
+	startFor time.Duration // how long New may take to find out that nothing works
 }
 
 // minPart is the least S3 takes for a part that is not the last.
@@ -42,6 +43,7 @@ func (o *Options) defaults() {
 	set(&o.PartSize, 16<<20)
 	set(&o.Concurrency, 4)
 	set(&o.keysFor, 5*time.Minute) // no longer than a rotated file should take to be noticed
+	set(&o.startFor, startFor)
 	o.PartSize = max(o.PartSize, minPart)
 }
 

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/hivesink/hivesink/internal/fault"
 	"github.com/hivesink/hivesink/storage"
@@ -47,7 +46,7 @@ func TestNoSpace(t *testing.T) {
 			t.Run(c.name+", "+op, func(t *testing.T) {
 				t.Parallel()
 				f, n := answers(t, c.list...)
-				f.o.RetryFor = time.Second
+				fedUp(f, n, len(c.list))
 				err := storage.Classify(do(f))
 				if fault.ClassOf(err) != c.class || errors.Is(err, storage.ErrNoSpace) != (c.class == fault.Retry) || int(n.Load()) < len(c.list) {
 					t.Errorf("%d requests, class %s, no space %t: %v", n.Load(), fault.ClassOf(err), errors.Is(err, storage.ErrNoSpace), err)

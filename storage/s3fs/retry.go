@@ -25,7 +25,7 @@ const (
 // do makes one request, again and again while its failure is one that may pass
 // (X1). call gets a context with the deadline of one try.
 func (f *FS) do(ctx context.Context, op, key string, call func(context.Context) error) error {
-	until := time.Now().Add(f.o.RetryFor)
+	began := time.Now()
 	pause := firstPause
 	full := true   // each try was refused for want of space
 	asked := false // once more, since the clock or the keys may have been refused
@@ -46,7 +46,7 @@ func (f *FS) do(ctx context.Context, op, key string, call func(context.Context) 
 		}
 		again := f.passes(err) || !asked && perhaps
 		asked = asked || perhaps
-		if ctx.Err() != nil || !again || time.Now().Add(pause).After(until) {
+		if ctx.Err() != nil || !again || time.Since(began)+pause > f.o.RetryFor {
 			if try > 1 && again {
 				err = fmt.Errorf("%s failed %d times: %w", op, try, err)
 			}

@@ -21,7 +21,7 @@ import (
 	"github.com/hivesink/hivesink/storage"
 )
 
-// startFor bounds how long finding out that nothing works may take.
+// startFor is how long finding out that nothing works may take.
 const startFor = 10 * time.Second
 
 // greet asks for one key of the bucket: that needs everything an address, keys
@@ -85,7 +85,7 @@ func (f *FS) noAnswer(at string, err error) error {
 	case !passes(err):
 		return fault.Wrap(fault.Config, "is it an S3-compatible store, and http or https as it is?", fmt.Errorf("s3.endpoint: %s does not answer as S3 does: %w", at, err))
 	}
-	return fault.Wrap(fault.Halt, fmt.Sprintf("tried for %s; is the address right, and the store up?", startFor), fmt.Errorf("s3.endpoint: %s cannot be reached: %w", at, err))
+	return fault.Wrap(fault.Halt, fmt.Sprintf("tried for %s; is the address right, and the store up?", f.o.startFor), fmt.Errorf("s3.endpoint: %s cannot be reached: %w", at, err))
 }
 
 // badCertificate: no further try helps against these.

@@ -75,12 +75,15 @@ func (d *drain) read() map[string]int {
 	return maps.Clone(d.rows)
 }
 
+// patience is how long an event may take on a machine that is busy with others.
+const patience = 3 * time.Minute
+
 // until waits for something.
 func (b *bench) until(what string, is func() bool) {
 	b.t.Helper()
-	for end := time.Now().Add(20 * time.Second); !is(); time.Sleep(5 * time.Millisecond) {
+	for end := time.Now().Add(patience); !is(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(end) {
-			b.t.Fatalf("not within 20 s: %s; caught up %v", what, b.counts())
+			b.t.Fatalf("not within %s: %s; caught up %v", patience, what, b.counts())
 		}
 	}
 }
@@ -100,16 +103,16 @@ func TestMoreLeadersThanRoom(t *testing.T) {
 	fair := func() {
 		t.Helper()
 		b.until("every partition is caught up", func() bool { return len(b.counts()) == n })
-		was, most := b.counts(), 0
+		was, least, most := b.counts(), 0, 0
 		b.until("every partition is caught up again and again", func() bool {
-			least := 1 << 30
+			least, most = 1<<30, 0
 			for id, c := range b.counts() {
 				least, most = min(least, c-was[id]), max(most, c-was[id])
 			}
 			return least >= 3
 		})
-		if most > 9 {
-			t.Errorf("while one partition was caught up 3 times, another was %d times", most)
+		if most > 3*least { // a busy machine may look late, and find more of each
+			t.Errorf("while one partition was caught up %d times, another was %d times", least, most)
 		}
 	}
 	fair()
@@ -162,7 +165,7 @@ func TestOpenTransactionIsNotCaughtUp(t *testing.T) {
 		b.until(fmt.Sprintf("%s is caught up %d times more", id, n), func() bool { return b.counts()[id] >= was+n })
 	}
 	for run, how := range []kgo.TransactionEndTry{kgo.TryCommit, kgo.TryAbort} {
-		client, err := kgo.NewClient(kgo.SeedBrokers(b.cfg.Brokers...), kgo.TransactionalID(fmt.Sprint("txn", run)),
+		client, err := kgo.NewClient(kgo.SeedBrokers(b.cfg.Brokers...), kgo.TransactionalID(fmt.Sprint("txn", run)), kgo.TransactionTimeout(10*time.Minute),
 			kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.DefaultProduceTopic("t"))
 		if err != nil {
 			t.Fatal(err)
@@ -348,10 +351,10 @@ func TestIdleDoesNotDelay(t *testing.T) {
 	}
 	select { // nothing is taken until enough waits
 	case <-without:
-	case <-time.After(20 * time.Second):
+	case <-time.After(patience):
 		t.Fatal("no fetch without the partition that has enough fetched")
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	for got := int64(0); got < rows; {
 		ev, err := r.Read(ctx)

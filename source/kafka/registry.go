@@ -46,9 +46,9 @@ type writerSchema struct {
 	until  time.Time // wrong is believed; zero: for ever
 }
 
-// patience is how many ids a minute are asked for again: others are believed to
+// idsAMinute is how many ids a minute are asked for again: others are believed to
 // be nobody's at once, so that garbage does not stop a partition.
-const patience = 5
+const idsAMinute = 5
 
 // Limits of a schema.
 const (
@@ -182,7 +182,7 @@ func (r *registry) patient() bool {
 		r.since, r.waited = now, 0
 	}
 	r.waited++
-	return r.waited <= patience
+	return r.waited <= idsAMinute
 }
 
 // fetch asks for a schema and what it refers to.

@@ -50,7 +50,7 @@ func newBenchOf(t *testing.T, brokers int, partitions int32) *bench {
 	}
 	t.Cleanup(client.Close)
 	cfg := &config.Kafka{Brokers: c.ListenAddrs(), Topics: []string{"t"}, Start: "earliest", Group: "g", OffsetOutOfRange: "halt",
-		Discover: config.Duration(time.Minute), StartTimeout: config.Duration(20 * time.Second)}
+		Discover: config.Duration(time.Minute), StartTimeout: config.Duration(patience)}
 	return &bench{t: t, cluster: c, client: client, cfg: cfg, caught: make(map[string]int), held: make(map[string]int)}
 }
 
@@ -195,7 +195,7 @@ func TestMoveAndCaughtUp(t *testing.T) {
 		t.Fatal(err)
 	}
 	read := func(r source.LiveReader) source.Event {
-		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), patience)
 		defer cancel()
 		ev, err := r.Read(ctx)
 		if err != nil {
@@ -229,17 +229,11 @@ func TestMoveAndCaughtUp(t *testing.T) {
 		t.Error("it is caught up before the last batch was taken")
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	go func() {
-		for range 1000 {
-			b.mu.Lock()
-			n := b.caught[splits[0].ID]
-			b.mu.Unlock()
-			if n >= 2 {
-				break
-			}
+	go func() { // joined by the end of ctx
+		defer cancel()
+		for end := time.Now().Add(patience); b.counts()[splits[0].ID] < 2 && time.Now().Before(end); {
 			time.Sleep(20 * time.Millisecond)
 		}
-		cancel()
 	}()
 	if _, err := two.Read(ctx); err != context.Canceled {
 		t.Errorf("Read: %v", err)

@@ -203,7 +203,7 @@ func (b *bench) readToEnd(k *taken, wait bool) {
 	if err := r.Add(splits[0], k.Source); err != nil {
 		b.t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	var wg sync.WaitGroup
 	defer wg.Wait()
 	defer cancel()

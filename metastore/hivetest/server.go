@@ -8,7 +8,9 @@ import (
 	"io"
 	"net"
 	"sync"
+	"syscall"
 	"testing"
+	"time"
 
 	"github.com/apache/thrift/lib/go/thrift"
 	hms "github.com/beltran/gohive/hive_metastore"
@@ -70,6 +72,9 @@ func (s *Server) Start(t testing.TB) {
 		s.address = "127.0.0.1:0"
 	}
 	l, err := net.Listen("tcp", s.address)
+	for end := time.Now().Add(time.Minute); errors.Is(err, syscall.EADDRINUSE) && time.Now().Before(end); l, err = net.Listen("tcp", s.address) {
+		time.Sleep(20 * time.Millisecond) // a connection of somebody's has the port for a while
+	}
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -190,7 +190,9 @@ func (w *crashWorld) crashAgain(t *testing.T, image *memfs.FS, before map[string
 		// nobody's.
 		_ = err
 	}
-	for name, second := range images(image, k) {
+	all := images(image, k)
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		second := all[name]
 		w.now(t, second, before)
 		if _, err := Run(context.Background(), w.options(second)); err != nil {
 			t.Fatalf("second crash at operation %d, image %s: %v", k, name, err)
@@ -230,7 +232,9 @@ func TestCrashOfRedo(t *testing.T) {
 					redo := faultfs.New(again)
 					redo.CrashAt(second, true)
 					Run(context.Background(), w.options(redo)) //nolint:errcheck // it crashes
-					for name, image := range images(again, 1000*k+second) {
+					all := images(again, 1000*k+second)
+					for _, name := range slices.Sorted(maps.Keys(all)) {
+						image := all[name]
 						tried++
 						w.now(t, image, before)
 						if _, err := Run(context.Background(), w.options(image)); err != nil {

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/hivesink/hivesink/internal/fault"
 )
@@ -152,30 +153,50 @@ func TestBadgerKeeps(t *testing.T) {
 		}
 	}
 	check(b)
-	killed := filepath.Join(t.TempDir(), "killed") // as kill -9 leaves it
-	if err := os.CopyFS(killed, os.DirFS(dir)); err != nil {
-		t.Fatal(err)
-	}
-	check(openBadger(t, killed))
+	check(openBadger(t, frozen(t, dir)))
 	if err := b.Close(); err != nil {
 		t.Fatal(err)
 	}
 	check(openBadger(t, dir))
 }
 
-// frozen copies a live store as a kill would leave it. Badger removes files
-// beside us, and writes its first table when it likes: a copy that missed a
-// file, or came before the table, is no copy.
+// frozen copies a live store as kill -9 would leave it. Badger writes its first
+// table when it likes, and merges and removes tables beside us: what was copied
+// while the files were becoming others is no copy.
 func frozen(t *testing.T, dir string) string {
 	t.Helper()
-	for try := 0; ; try++ {
-		to := filepath.Join(t.TempDir(), "frozen")
-		err := os.CopyFS(to, os.DirFS(dir))
-		if tables, _ := filepath.Glob(filepath.Join(to, "*.sst")); err == nil && len(tables) > 0 {
-			return to
+	seen := func() string {
+		entries, err := os.ReadDir(dir)
+		if err != nil {
+			t.Fatal(err)
 		}
-		if err != nil && !errors.Is(err, fs.ErrNotExist) || try == 1000 {
-			t.Fatalf("no copy with a table in it: %v", err)
+		var names strings.Builder
+		for _, f := range entries {
+			info, err := f.Info()
+			if err != nil {
+				continue // it has gone meanwhile
+			}
+			fmt.Fprintln(&names, f.Name(), info.Size(), info.ModTime().UnixNano())
+		}
+		return names.String()
+	}
+	to := filepath.Join(t.TempDir(), "frozen")
+	for end := time.Now().Add(3 * time.Minute); ; time.Sleep(20 * time.Millisecond) {
+		before := seen()
+		if strings.Contains(before, ".sst") {
+			err := os.CopyFS(to, os.DirFS(dir))
+			if err == nil && seen() == before {
+				return to
+			}
+			if err != nil && !errors.Is(err, fs.ErrNotExist) {
+				t.Fatal(err)
+			}
+			if err := os.RemoveAll(to); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if time.Now().After(end) {
+			t.Fatalf("no copy with a table in it: %s", before)
 		}
 	}
 }

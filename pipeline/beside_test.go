@@ -213,6 +213,9 @@ func TestOutageIsWaitedFor(t *testing.T) {
 // goes into one batch.
 func TestStopInOutage(t *testing.T) {
 	p, policy := outage(t, 1)
+	policy.mu.Lock()
+	before := len(policy.calls)
+	policy.mu.Unlock()
 	done := make(chan error, 1)
 	go func() { done <- p.Stop(t.Context()) }()
 	select {
@@ -220,13 +223,14 @@ func TestStopInOutage(t *testing.T) {
 		if fault.ClassOf(err) != fault.Retry {
 			t.Fatalf("class %s: %v", fault.ClassOf(err), err)
 		}
-	case <-time.After(60 * time.Second):
+	case <-time.After(patience):
 		t.Fatal("the stop does not end")
 	}
 	policy.mu.Lock()
 	defer policy.mu.Unlock()
-	if n := len(policy.calls); n < stopTries || n > stopTries+2 {
-		t.Fatalf("%d calls of the service, want %d and those of before", n, stopTries)
+	// A busy machine may let some more tries pass before the stop begins.
+	if n := len(policy.calls) - before; n < stopTries || n > stopTries+4 {
+		t.Fatalf("%d calls of the service, want %d and those that were on their way", n, stopTries)
 	}
 }
 
@@ -251,7 +255,7 @@ func TestReleaseBesideHungService(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-	case <-time.After(20 * time.Second):
+	case <-time.After(patience):
 		t.Fatal("Release waits for a service that hangs")
 	}
 }
@@ -278,11 +282,14 @@ func TestFencedPolicy(t *testing.T) {
 	}
 }
 
+// patience is how long an event may take on a machine that is busy with others.
+const patience = 3 * time.Minute
+
 func eventually(t *testing.T, what string, ok func() bool) {
 	t.Helper()
-	for end := time.Now().Add(30 * time.Second); !ok(); time.Sleep(5 * time.Millisecond) {
+	for end := time.Now().Add(patience); !ok(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(end) {
-			t.Fatalf("not within 30 s: %s", what)
+			t.Fatalf("not within %s: %s", patience, what)
 		}
 	}
 }

@@ -3,7 +3,9 @@ package pipeline
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"os"
+	"slices"
 	"strconv"
 	"testing"
 
@@ -101,7 +103,8 @@ func crashOnce(t *testing.T, fresh func() *sim, k int, after bool, op faultfs.Op
 		images["ordered"] = mem.Crash(memfs.Ordered, uint64(k))
 	}
 	n := k / 3
-	for name, image := range images {
+	for _, name := range slices.Sorted(maps.Keys(images)) {
+		image := images[name]
 		n++
 		s.checkNow(t, image)
 		ix := kv.Store(index.Clone())

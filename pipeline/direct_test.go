@@ -2,8 +2,10 @@ package pipeline
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"path"
+	"slices"
 	"strings"
 	"testing"
 
@@ -152,7 +154,8 @@ func step() int {
 func TestDirectEveryRequest(t *testing.T) {
 	want := directSim(t).undisturbed(t)
 	pending, first := 0, 1
-	for name, fate := range fates {
+	for _, name := range slices.Sorted(maps.Keys(fates)) {
+		fate := fates[name]
 		for _, idempotent := range []bool{false, true} {
 			fired := 0
 			first = first%3 + 1 // so that each request is met, by some fate on some store; HIVESINK_EVERY=1: by each

@@ -122,7 +122,7 @@ func TestFailureEndsQuietReading(t *testing.T) {
 				if !errors.Is(err, syscall.EIO) {
 					t.Fatalf("the run ends with %v, want the disk's error", err)
 				}
-			case <-time.After(20 * time.Second):
+			case <-time.After(patience):
 				t.Fatal("the run does not end")
 			}
 		})
@@ -164,7 +164,7 @@ func TestCheckpointOutlivesItsCaller(t *testing.T) {
 		if !errors.Is(err, context.Canceled) {
 			t.Fatalf("checkpoint: %v", err)
 		}
-	case <-time.After(20 * time.Second):
+	case <-time.After(patience):
 		t.Fatal("the caller is not let go")
 	}
 	close(release)

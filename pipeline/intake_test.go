@@ -3,7 +3,6 @@ package pipeline
 import (
 	"context"
 	"testing"
-	"time"
 
 	"github.com/hivesink/hivesink/internal/kv"
 	"github.com/hivesink/hivesink/ledger"
@@ -18,7 +17,7 @@ import (
 func TestReadingWaitsForNoPublication(t *testing.T) {
 	fs := faultfs.New(memfs.New())
 	s := newSim()
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	cfg := s.config(t)
 	cfg.Compaction.Policy = "checkpoint"

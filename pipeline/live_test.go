@@ -82,7 +82,7 @@ func (r *playedReader) splits() []string {
 // where it would end again and the run with it, while the last split has rows
 // that nobody has read.
 func TestSplitEndsWhileItIsChosenToMove(t *testing.T) {
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	s := &sim{yaml: fmt.Sprintf(besideYAML, t.TempDir())}
 	cfg := s.config(t)

@@ -1,6 +1,7 @@
 package hivesink_test
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"errors"
@@ -223,7 +224,7 @@ func TestConcurrentWritersAndTimer(t *testing.T) {
 			for n, v := range p {
 				last[n] = v
 			}
-		case <-time.After(30 * time.Second):
+		case <-time.After(3 * time.Minute):
 			t.Fatalf("no checkpoint by the timer: %v", last)
 		}
 	}
@@ -233,56 +234,58 @@ func TestConcurrentWritersAndTimer(t *testing.T) {
 	wantIDs(t, dir, 400)
 }
 
-// TestKilledEmbedder embeds the sink in a process, kills it, and resumes.
+// TestKilledEmbedder embeds the sink in a process that has no end, kills it, and
+// resumes.
 func TestKilledEmbedder(t *testing.T) {
 	if dir := os.Getenv("HIVESINK_EMBEDDED"); dir != "" {
-		embedded(t, dir)
+		embedded(t, dir, os.Getenv("HIVESINK_EMBEDDED_LAST") != "")
 		return
 	}
 	dir := t.TempDir()
-	kills := 0
-	for run := 0; ; run++ {
+	start := func(env ...string) (*exec.Cmd, *bufio.Scanner) {
 		cmd := exec.Command(os.Args[0], "-test.run=^TestKilledEmbedder$")
-		cmd.Env = append(os.Environ(), "HIVESINK_EMBEDDED="+dir)
+		cmd.Env = append(append(os.Environ(), "HIVESINK_EMBEDDED="+dir), env...)
+		cmd.Stderr = os.Stderr
 		out, err := cmd.StdoutPipe()
 		if err != nil {
 			t.Fatal(err)
 		}
-		var errs bytes.Buffer
-		cmd.Stderr = &errs
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
-		// It prints a line after every checkpoint: kill after a few, or not.
-		buf, lines := make([]byte, 4096), 0
-		for {
-			n, rerr := out.Read(buf)
-			lines += bytes.Count(buf[:n], []byte("durable"))
-			if lines > run && kills < 5 {
-				if cmd.Process.Kill() == nil {
-					kills++
-				}
-				break
-			}
-			if rerr != nil {
-				break
+		return cmd, bufio.NewScanner(out)
+	}
+	for kills := range 5 {
+		cmd, lines := start()
+		n := 0 // lines after a checkpoint
+		for n <= kills && lines.Scan() {
+			if strings.HasPrefix(lines.Text(), "durable ") {
+				n++
 			}
 		}
-		err = cmd.Wait()
-		if err == nil {
-			break
+		if err := cmd.Process.Kill(); err != nil {
+			t.Fatal(err)
 		}
-		if run > 20 {
-			t.Fatalf("does not come to its end: %v\n%s", err, errs.String())
+		if err := cmd.Wait(); n <= kills {
+			t.Fatalf("it ended by itself after %d checkpoints: %v", n, err)
 		}
 	}
-	if kills < 5 {
-		t.Fatalf("only %d kills hit a live process", kills)
+	cmd, lines := start("HIVESINK_EMBEDDED_LAST=1")
+	end := 0
+	for lines.Scan() {
+		_, _ = fmt.Sscanf(lines.Text(), "durable %d", &end)
 	}
-	wantIDs(t, dir, 2000)
+	if err := cmd.Wait(); err != nil {
+		t.Fatalf("does not come to its end: %v", err)
+	}
+	if end < 2000 {
+		t.Fatalf("it ended at row %d", end)
+	}
+	wantIDs(t, dir, end)
 }
 
-func embedded(t *testing.T, dir string) {
+// embedded goes on for ever, or if it is the last one to some end.
+func embedded(t *testing.T, dir string, last bool) {
 	ctx := context.Background()
 	cfg := load(t, dir, "checkpoint.interval=1h", "compaction.max_delay=1ms")
 	s := open(t, cfg)
@@ -296,7 +299,7 @@ func embedded(t *testing.T, dir string) {
 			t.Fatal(err)
 		}
 	}
-	for ; at < 2000; at += 50 {
+	for end := at + 2000; !last || at < end; at += 50 {
 		if err := w.Write(ctx, orders(s.Schema(), at, 50), strconv.Itoa(at+50)); err != nil {
 			t.Fatal(err)
 		}

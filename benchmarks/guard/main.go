@@ -81,6 +81,7 @@ func run(w io.Writer, file string, write bool) error {
 // beside the work only adds.
 func measureAll(stages []hotpath.Stage) (map[string]cost, string, error) {
 	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // a collection empties the pools
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))  // each processor has pools of its own
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	counter, why := openCounter()

@@ -20,9 +20,12 @@ demo: build ## the quickstart: a real sample into examples/out/
 		head -12 tree.txt && echo "..." && tail -4 tree.txt && rm tree.txt
 	@bin/hivesink fsck -c examples/flights.yaml
 
+# A package may take longer than Go's ten minutes on a machine that is busy with others.
+LIMIT = -timeout 30m
+
 test: ## all tests; needs only Go
 	$(GO) vet ./...
-	$(GO) test ./...
+	$(GO) test $(LIMIT) ./...
 
 # Packages where something runs beside something else, in the code, its tests or what
 # these call.
@@ -30,7 +33,7 @@ BESIDE = go func|go [a-zA-Z.]+\(|[gG]o\(func|errgroup|Parallel\(\)|sync\.|atomic
 race: ## the tests under the race detector (needs a C compiler), kill loops shortened
 	packages=$$($(GO) list -f '{{.ImportPath}} {{.Dir}}' ./... | while read -r path dir; do \
 		if grep -qE '$(BESIDE)' "$$dir"/*.go; then echo "$$path"; fi; done); \
-	CGO_ENABLED=1 HIVESINK_KILLS=4 $(GO) test -race -short $$packages
+	CGO_ENABLED=1 HIVESINK_KILLS=4 $(GO) test -race -short $(LIMIT) $$packages
 
 lint: ## go vet, staticcheck and the dependency rules
 	$(GO) vet ./...
@@ -53,7 +56,7 @@ services-down: ## stop them and remove their data
 integration: build $(VENV)/ready ## tests against real servers, and finished tables read by other engines
 	$(GO) run ./test/services/cmd up
 	status=0; \
-	$(GO) test -tags integration -v -count=1 -p 1 -timeout 25m ./test/... && \
+	$(GO) test -tags integration -v -count=1 -p 1 -timeout 45m ./test/... && \
 	$(VENV)/bin/python test/readers/check.py && \
 	$(VENV)/bin/python test/readers/metastore.py || status=$$?; \
 	$(GO) run ./test/services/cmd down; \

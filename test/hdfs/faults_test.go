@@ -243,7 +243,7 @@ func TestReadWithoutDataNodes(t *testing.T) {
 	if !bytes.Equal(got, text) {
 		t.Fatal("other bytes came back")
 	}
-	if took > 20*time.Second {
+	if took > time.Minute {
 		t.Fatalf("it took %s", took)
 	}
 	// None left: the read waits until one answers again.
@@ -258,13 +258,16 @@ func TestReadWithoutDataNodes(t *testing.T) {
 	}
 }
 
+// patience is how long an event may take on a machine that is busy with others.
+const patience = 3 * time.Minute
+
 // waits runs an operation, sees it wait, lets the cluster heal, and sees the
 // operation succeed.
 func waits(t *testing.T, fs *hdfsfs.FS, op func() error, healing func() error) {
 	t.Helper()
 	done := make(chan error, 1)
 	go func() { done <- op() }()
-	must(t, services.Until(20*time.Second, func() error {
+	must(t, services.Until(patience, func() error {
 		if fs.Waiting() == 0 {
 			return errors.New("nothing waits")
 		}
@@ -274,7 +277,7 @@ func waits(t *testing.T, fs *hdfsfs.FS, op func() error, healing func() error) {
 	select {
 	case err := <-done:
 		must(t, err)
-	case <-time.After(60 * time.Second):
+	case <-time.After(patience):
 		t.Fatal("the operation does not end although the cluster is well")
 	}
 }
@@ -312,7 +315,7 @@ func TestNameNodeRestart(t *testing.T) {
 	} {
 		all.Go(func() { errs[i] = op() })
 	}
-	must(t, services.Until(20*time.Second, func() error {
+	must(t, services.Until(patience, func() error {
 		if n := fs.Waiting(); n != len(errs) {
 			return errors.New("not all wait")
 		}

@@ -98,7 +98,7 @@ func testTicketLife(t *testing.T) {
 	must(t, os.WriteFile(keytab, old, 0o600))
 	began := time.Now()
 	_, err = hdfsfs.New(context.Background(), o)
-	if err == nil || fault.ClassOf(err) != fault.Config || !strings.Contains(err.Error(), "hdfs.kerberos.keytab") || time.Since(began) > 10*time.Second {
+	if err == nil || fault.ClassOf(err) != fault.Config || !strings.Contains(err.Error(), "hdfs.kerberos.keytab") || time.Since(began) > 30*time.Second {
 		t.Fatalf("an old keytab at start-up, after %s: %v", time.Since(began), err)
 	}
 }
@@ -115,19 +115,19 @@ func testKerberosRefusals(t *testing.T) {
 	garbage := filepath.Join(t.TempDir(), "garbage.keytab")
 	must(t, os.WriteFile(garbage, []byte("no keytab"), 0o600))
 	krb := func(principal, keytab, conf string) string {
-		return "hdfs: {conf_dir: " + services.HDFSSecure.ConfDir(h) + ", start_timeout: 4s, kerberos: {principal: " + principal + ", keytab: " + keytab + ", krb5_conf: " + conf + "}}"
+		return "hdfs: {conf_dir: " + services.HDFSSecure.ConfDir(h) + ", start_timeout: 10s, kerberos: {principal: " + principal + ", keytab: " + keytab + ", krb5_conf: " + conf + "}}"
 	}
 	at := services.HDFSNameNodeKrb
 	refused(t, []refusal{
-		{"no Kerberos", at, "hdfs: {start_timeout: 4s}", 1, "set hdfs.kerberos"},
+		{"no Kerberos", at, "hdfs: {start_timeout: 10s}", 1, "set hdfs.kerberos"},
 		{"no Kerberos, says the Hadoop configuration", at, "hdfs: {conf_dir: " + services.HDFSSecure.ConfDir(h) + "}", 2, "hdfs.kerberos is missing"},
 		{"no keytab", at, krb("hdfs/localhost", "/nowhere", conf), 2, "hdfs.kerberos.keytab"},
 		{"a keytab for all to read", at, krb("hdfs/localhost", open, conf), 2, "chmod 600"},
 		{"garbage for a keytab", at, krb("hdfs/localhost", garbage, conf), 2, "hdfs.kerberos.keytab"},
 		{"another principal's keytab", at, krb("somebody", keytab, conf), 2, "hdfs.kerberos.principal"},
 		{"no krb5.conf", at, krb("hdfs/localhost", keytab, "/nowhere"), 2, "hdfs.kerberos.krb5_conf"},
-		{"Kerberos where there is none", nameNode(), "hdfs: {start_timeout: 4s, kerberos: {principal: hdfs/localhost, keytab: " + keytab + ", krb5_conf: " + conf + ", service: hdfs/_HOST}, data_transfer_protection: authentication}", 1, "remove hdfs.kerberos"},
-		{"wrong protection", at, "hdfs: {start_timeout: 4s, kerberos: {principal: hdfs/localhost, keytab: " + keytab + ", krb5_conf: " + conf + ", service: hdfs/_HOST}, data_transfer_protection: none}", 1, "hdfs.data_transfer_protection"},
+		{"Kerberos where there is none", nameNode(), "hdfs: {start_timeout: 10s, kerberos: {principal: hdfs/localhost, keytab: " + keytab + ", krb5_conf: " + conf + ", service: hdfs/_HOST}, data_transfer_protection: authentication}", 1, "remove hdfs.kerberos"},
+		{"wrong protection", at, "hdfs: {start_timeout: 10s, kerberos: {principal: hdfs/localhost, keytab: " + keytab + ", krb5_conf: " + conf + ", service: hdfs/_HOST}, data_transfer_protection: none}", 1, "hdfs.data_transfer_protection"},
 	})
 }
 

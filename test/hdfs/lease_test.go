@@ -20,7 +20,7 @@ import (
 // whole: the first request that makes a file comes with Sync.
 func TestNoLeaseWhileAPartGrows(t *testing.T) {
 	p := newProxy(t, nameNode())
-	fs := open(t, hdfsfs.Options{NameNodes: []string{p.addr}, CallTimeout: 3 * time.Second})
+	fs := open(t, hdfsfs.Options{NameNodes: []string{p.addr}, CallTimeout: 30 * time.Second})
 	dir := scratch(t, fs)
 	s, err := spool.New(fs, spool.Options{Dir: t.TempDir(), Memory: 1 << 20, Small: 64 << 10})
 	must(t, err)
@@ -60,7 +60,7 @@ func TestLeaseTakenAway(t *testing.T) {
 			t.Errorf("%v lie in the directory during an upload", names)
 			return
 		}
-		err := services.Until(time.Minute, func() error {
+		err := services.Until(patience, func() error {
 			return c.Tool(h, "org.apache.hadoop.hdfs.tools.DebugAdmin", "recoverLease", "-path", path.Join(dir, names[0]), "-retries", "20")
 		})
 		if err != nil {

@@ -17,7 +17,7 @@ import (
 // Each operation still ends as if it had come (H5, reliability R10).
 func TestLostAnswers(t *testing.T) {
 	p := newProxy(t, nameNode())
-	fs := open(t, hdfsfs.Options{NameNodes: []string{p.addr}, CallTimeout: 3 * time.Second})
+	fs := open(t, hdfsfs.Options{NameNodes: []string{p.addr}, CallTimeout: 30 * time.Second})
 	dir := scratch(t, fs)
 	at := func(name string) string { return path.Join(dir, name) }
 	must(t, storage.WriteFile(fs, at("f"), []byte("f")))
@@ -67,7 +67,7 @@ func TestLostAnswers(t *testing.T) {
 // done is its own doing (H5): the claim of an epoch, a file that is published.
 func TestLateRename(t *testing.T) {
 	p := newProxy(t, nameNode())
-	fs := open(t, hdfsfs.Options{NameNodes: []string{p.addr}, CallTimeout: 3 * time.Second})
+	fs := open(t, hdfsfs.Options{NameNodes: []string{p.addr}, CallTimeout: 30 * time.Second})
 	dir := scratch(t, fs)
 	p.late = true
 	for name, rename := range map[string]func(from, to string) error{"rename": fs.Rename, "replace": fs.Replace} {
@@ -96,9 +96,13 @@ var notYet = []byte{8, 0}
 // file named before the name node has said that it is complete.
 func TestCloseNotYet(t *testing.T) {
 	p := newProxy(t, nameNode())
-	fs := open(t, hdfsfs.Options{NameNodes: []string{p.addr}, CallTimeout: 2 * time.Second})
-	dir := scratch(t, fs)
+	dir := scratch(t, open(t, hdfsfs.Options{}))
 	for name, times := range map[string]int{"short": 3, "long": 1000} {
+		limit := 2 * time.Second
+		if name == "short" {
+			limit = time.Minute // which no busy machine needs
+		}
+		fs := open(t, hdfsfs.Options{NameNodes: []string{p.addr}, CallTimeout: limit})
 		src := &hooked{Reader: bytes.NewReader([]byte("text")), do: func() {}}
 		p.meddle("complete", times, notYet)
 		src.again = func() { // the next try
@@ -115,7 +119,7 @@ func TestCloseNotYet(t *testing.T) {
 			t.Errorf("%s holds %q, %v", name, got, err)
 		}
 	}
-	if names := listed(t, fs, dir); len(names) != 2 {
+	if names := listed(t, open(t, hdfsfs.Options{}), dir); len(names) != 2 {
 		t.Errorf("left over: %v", names)
 	}
 }

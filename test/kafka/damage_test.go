@@ -67,9 +67,15 @@ func TestDamagedBatch(t *testing.T) {
 	w.wantIDs(0, 9)
 	w.wantCommitted(10)
 
-	p = w.start() // damaged for a while only, as by a bad network card
-	p.await("a fetch is damaged; trying again")
-	flip(t, path, `"name":"n15`)
+	for try := 1; ; try++ { // damaged for a while only, as by a bad network card
+		p = w.start()
+		p.await("a fetch is damaged; trying again")
+		flip(t, path, `"name":"n15`)
+		if p.wait() == 0 || try == 5 {
+			break
+		}
+		flip(t, path, `"name":"n15`) // a busy machine mended it when it was believed
+	}
 	if s := p.summary(); s.RowsRead != 20 {
 		t.Errorf("%+v", s)
 	}

@@ -135,7 +135,8 @@ func (w *world) createTopic(name string, partitions int32, configs map[string]*s
 
 func (w *world) newClient(opts ...kgo.Opt) *kgo.Client {
 	w.t.Helper()
-	c, err := kgo.NewClient(append([]kgo.Opt{kgo.SeedBrokers(w.cluster.Brokers()...), kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.MetadataMinAge(100 * time.Millisecond)}, opts...)...)
+	c, err := kgo.NewClient(append([]kgo.Opt{kgo.SeedBrokers(w.cluster.Brokers()...), kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.MetadataMinAge(100 * time.Millisecond),
+		kgo.TransactionTimeout(10 * time.Minute)}, opts...)...)
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -152,7 +153,7 @@ func (w *world) reconnect() {
 }
 
 func (w *world) ctx() context.Context {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	w.t.Cleanup(cancel)
 	return ctx
 }
@@ -226,7 +227,7 @@ type process struct {
 // start starts `hivesink run`.
 func (w *world) start(args ...string) *process {
 	w.t.Helper()
-	return &process{t: w.t, Process: testproc.Start(w.t, testproc.Command{Path: program, Deadline: 90 * time.Second,
+	return &process{t: w.t, Process: testproc.Start(w.t, testproc.Command{Path: program, Deadline: patience,
 		Args: append([]string{"run", "-v", "--json", "-c", w.config()}, args...),
 		Ended: func(r testproc.Result) {
 			if err := services.Leaks("the output", r.Out+r.Err); err != nil {
@@ -325,10 +326,13 @@ func (w *world) fsck() {
 	}
 }
 
+// patience is how long an event may take on a machine that is busy with others.
+const patience = 4 * time.Minute
+
 func eventually(t *testing.T, what string, f func() error) {
 	t.Helper()
 	var err error
-	for end := time.Now().Add(60 * time.Second); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
+	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
 		if err = f(); err == nil {
 			return
 		}

@@ -210,7 +210,7 @@ func testKerberosRefusals(t *testing.T) {
 	if err := services.Kinit(h, stale, brief, "kafkastale"); err != nil {
 		t.Fatal(err)
 	}
-	err = services.Until(20*time.Second, func() error {
+	err = services.Until(patience, func() error {
 		if err := services.Run("klist", "-s", "-c", stale); err == nil {
 			return fmt.Errorf("its ticket lives")
 		}
@@ -245,13 +245,17 @@ func testKerberosRefusals(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorldOn(t, c, 1, nil)
-			w.options = append([]string{"start_timeout: 3s"}, f.options...)
+			timeout := "20s"
+			if name == "no KDC" {
+				timeout = "3s" // this is waited for
+			}
+			w.options = append([]string{"start_timeout: " + timeout}, f.options...)
 			began := time.Now()
 			p := w.start()
 			if code := p.wait(); code != 2 {
 				t.Errorf("exit code %d", code)
 			}
-			if took := time.Since(began); took > 15*time.Second {
+			if took := time.Since(began); took > time.Minute {
 				t.Errorf("it took %s", took)
 			}
 			for _, want := range f.want {

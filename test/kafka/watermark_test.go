@@ -19,7 +19,7 @@ const idle = time.Second
 
 // hours makes a table with a partition for each hour, which is announced when
 // the watermark has passed it; what comes later is put aside, and counted.
-func (w *world) hours() {
+func (w *world) hours(idle time.Duration) {
 	w.columns = "[id bigint, ts timestamp], partitioned_by: [{dt: date(ts)}, {hr: hour(ts)}]"
 	w.source = append(w.source, "  event_time: {column: ts, out_of_orderness: 0s, idle_timeout: "+idle.String()+"}")
 	w.extra = append(w.extra, "commit: {trigger: partition-time, policies: [metastore, success-file], register: first-file, late: side}")
@@ -51,7 +51,8 @@ func TestOutageHoldsWatermark(t *testing.T) {
 	w := emptyWorld(t, kafkaThree)
 	healthy, down, _ := w.coordinator()
 	w.createAt(map[string]string{"min.insync.replicas": "1"}, []int32{healthy}, []int32{down})
-	w.hours()
+	const idle = 5 * idle // a busy machine takes long from the return of the broker to the next rows
+	w.hours(idle)
 	h := home(t)
 	w.produce(append(timed(0, 0, 10, "10:00:00"), timed(1, 10, 10, "10:00:00")...)...)
 	p := w.start()
@@ -61,7 +62,7 @@ func TestOutageHoldsWatermark(t *testing.T) {
 	}
 	p.await("trying again")
 	next := 20
-	for began := time.Now(); time.Since(began) < 4*idle; next++ {
+	for began := time.Now(); time.Since(began) < 2*idle; next++ {
 		w.produce(timed(0, next, 1, "12:30:00")...)
 		eventually(t, "the healthy partition", func() error { return w.committed(int64(next-10)+1, 10) })
 		if w.announced("10") {
@@ -95,7 +96,7 @@ func TestLaggingPartitionIsNotLate(t *testing.T) {
 	w := emptyWorld(t, kafkaThree)
 	ahead, lagging, _ := w.coordinator()
 	w.createAt(map[string]string{"min.insync.replicas": "1"}, []int32{ahead}, []int32{lagging})
-	w.hours()
+	w.hours(idle)
 	const n, step = 16_000, 2_000
 	w.extra = append(w.extra, "limits: {memory: 16MB}")
 	w.produce(timed(0, 0, 1, "12:30:00")...)
@@ -122,8 +123,8 @@ func TestLaggingPartitionIsNotLate(t *testing.T) {
 		if announced && at < n-1 {
 			t.Fatalf("10 o'clock was announced at offset %d of %d", at, n-1)
 		}
-		if time.Since(began) > time.Minute {
-			t.Fatalf("after a minute it is at offset %d of %d", at, n-1)
+		if time.Since(began) > patience {
+			t.Fatalf("after %s it is at offset %d of %d", patience, at, n-1)
 		}
 		time.Sleep(20 * time.Millisecond)
 	}
@@ -148,7 +149,7 @@ func TestLaggingPartitionIsNotLate(t *testing.T) {
 // complete with them.
 func TestOpenTransactionHoldsWatermark(t *testing.T) {
 	w := newWorld(t, 2, nil)
-	w.hours()
+	w.hours(idle)
 	w.produce(append(timed(0, 0, 10, "10:00:00"), timed(1, 10, 10, "10:00:00")...)...)
 	p := w.start()
 	eventually(t, "the first rows", func() error { return w.committed(10, 10) })

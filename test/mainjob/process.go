@@ -11,7 +11,7 @@ import (
 )
 
 // deadline is how long an event may take before a test gives up on it.
-const deadline = 120 * time.Second
+const deadline = 5 * time.Minute
 
 // tick is the time between two looks for an event: leave the servers some for
 // others.

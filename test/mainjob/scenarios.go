@@ -69,6 +69,24 @@ func (j *job) moment(p *testproc.Process, rng *rand.Rand) bool {
 	}
 }
 
+// pace is how fast the next run may read: slower when those before have read more
+// than their share, as they do on a machine that is too busy to kill them in time.
+func (j *job) pace(rows, hits, kills int) int {
+	j.t.Helper()
+	if hits == 0 || hits == kills || j.records() == 0 {
+		return j.rate
+	}
+	read := int64(0)
+	for _, s := range j.log().Sources {
+		read += s.NextRow
+	}
+	share := int64(rows) * int64(hits+1) / int64(kills+1)
+	if read <= share {
+		return j.rate
+	}
+	return max(500, int(int64(j.rate)*(int64(rows)-read)/(4*int64(rows))))
+}
+
 // Kills kills a run again and again, with the state directory kept, lost and
 // replaced by an old copy in between (HIVESINK_KILLS times).
 func Kills(t *testing.T, p Place, rows, rate, kills int) {
@@ -79,7 +97,7 @@ func Kills(t *testing.T, p Place, rows, rate, kills int) {
 	t.Cleanup(func() { _ = stop() })
 	hits := 0
 	for {
-		run := j.start("")
+		run := j.startAt(j.pace(rows, hits, kills), "")
 		if hits < kills && j.moment(run, rng) && run.Kill(t) {
 			hits++
 			if hits%4 == 0 && j.records() > 0 {
@@ -120,7 +138,7 @@ func TakeOvers(t *testing.T, p Place, rows, rate, owners int) {
 		return func() bool { return j.records() > 0 && j.log().Epoch >= uint64(epoch) }
 	}
 	for i := range owners {
-		run := j.start(fmt.Sprintf("state-%d", i))
+		run := j.startAt(rate/8, fmt.Sprintf("state-%d", i)) // so that a busy machine stops it in time
 		// A new record alone may be one that the owner before had sent off when it
 		// was stopped.
 		if !run.Until(t, "the take-over", taken(i+1)) || !j.moment(run, rng) {

@@ -44,6 +44,7 @@ type job struct {
 	t      testing.TB
 	dir    string
 	config string
+	rate   int    // rows a second
 	table  string // its name in the metastore: nobody had it before
 }
 
@@ -71,7 +72,7 @@ commit: {trigger: partition-time, delay: 1h}
 
 func newJob(t testing.TB, p Place, rows, rate int) *job {
 	t.Helper()
-	j := &job{Place: p, t: t, dir: t.TempDir(), table: fmt.Sprintf("job_%d_%d", os.Getpid(), time.Now().UnixNano())}
+	j := &job{Place: p, t: t, dir: t.TempDir(), rate: rate, table: fmt.Sprintf("job_%d_%d", os.Getpid(), time.Now().UnixNano())}
 	j.config = filepath.Join(j.dir, "sink.yaml")
 	announce := ""
 	if p.Readers != nil {
@@ -91,7 +92,13 @@ func newJob(t testing.TB, p Place, rows, rate int) *job {
 // start starts a run, with a state directory of its own if one is named.
 func (j *job) start(state string) *testproc.Process {
 	j.t.Helper()
-	args := []string{"run", "-c", j.config, "--json"}
+	return j.startAt(j.rate, state)
+}
+
+// startAt starts a run that reads so many rows a second.
+func (j *job) startAt(rate int, state string) *testproc.Process {
+	j.t.Helper()
+	args := []string{"run", "-c", j.config, "--json", "--set", fmt.Sprintf("source.datagen.rate=%d", rate)}
 	if state != "" {
 		args = append(args, "--set", "state_dir="+filepath.Join(j.dir, state))
 	}

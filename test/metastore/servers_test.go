@@ -68,7 +68,7 @@ func newWarehouse(t *testing.T, s server) *warehouse {
 
 func (w *warehouse) options(t *testing.T, name string, cols, keys []hivetype.Field) hive.Options {
 	return hive.Options{
-		Addresses: []string{w.address}, Timeout: 2 * time.Minute, ConnectTimeout: 5 * time.Second, CreateTable: true,
+		Addresses: []string{w.address}, Timeout: 2 * time.Minute, ConnectTimeout: time.Minute, CreateTable: true,
 		Database: w.database,
 		Tables: map[string]hive.Table{
 			ledger.MainTable: {Name: name, Location: "file://" + w.dir + "/" + name, Columns: cols, Keys: keys},

@@ -16,7 +16,8 @@ import (
 // off is a place with policy off: each part is an upload to its final name.
 func off(t *testing.T, direct, job string) mainjob.Place {
 	p := jobPlace(t, direct, job)
-	p.Policy, p.Readers = "off", nil // the engines read what other tests make
+	p.Policy, p.Readers = "off", nil       // the engines read what other tests make
+	p.Config += "\nrolling: {rows: 150}\n" // many files, also where a busy machine makes few checkpoints
 	return p
 }
 

@@ -12,7 +12,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 )
 
 // fault is what a proxy does to some requests.
@@ -204,5 +203,3 @@ func operation(r *http.Request) string {
 	}
 	return "GetObject"
 }
-
-const short = 2 * time.Second

@@ -28,7 +28,7 @@ type Daemon struct {
 	Since string `json:"since"` // the process's start time, in clock ticks since boot
 }
 
-const patience = 120 * time.Second
+const patience = 5 * time.Minute
 
 // Start starts a daemon unless it runs, and waits until its ports accept (V2).
 func (h *Home) Start(d Daemon) error {
@@ -116,7 +116,7 @@ func (h *Home) Kill(name string) error {
 	if err := h.Signal(name, syscall.SIGKILL); err != nil {
 		return err
 	}
-	return h.gone(name, 20*time.Second)
+	return h.gone(name, time.Minute)
 }
 
 // Pause stops a daemon's clock; Resume lets it go on.

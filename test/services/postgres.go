@@ -9,7 +9,6 @@ import (
 	"os/user"
 	"path/filepath"
 	"strings"
-	"time"
 )
 
 // Postgres is the address of PostgreSQL.
@@ -77,7 +76,7 @@ func postgresUp(h *Home) error {
 	if err := h.Start(Daemon{Name: "postgres", Argv: argv, Dir: "/", Ports: []int{15432}}); err != nil {
 		return err
 	}
-	return Until(30*time.Second, func() error { return psql("postgres", "select 1") })
+	return Until(patience, func() error { return psql("postgres", "select 1") })
 }
 
 func initPostgres(dir, data string) error {

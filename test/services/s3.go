@@ -87,9 +87,10 @@ func upMinIO(h *Home) error {
 }
 
 // MakeBuckets makes the buckets of the tests, in stores that were started by
-// others: one try each.
+// others, and are up.
 func MakeBuckets() error {
-	return errors.Join(makeBucket(0, VersityURL(), S3Bucket), makeBucket(0, MinIOURL(), S3Bucket), makeBucket(0, MinIOURL(), MinIOBucket))
+	const patience = 30 * time.Second
+	return errors.Join(makeBucket(patience, VersityURL(), S3Bucket), makeBucket(patience, MinIOURL(), S3Bucket), makeBucket(patience, MinIOURL(), MinIOBucket))
 }
 
 // makeBucket makes a bucket. A port that accepts may belong to a store that is

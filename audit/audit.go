@@ -133,8 +133,16 @@ func (a *auditor) list(table, dir, rel string) error {
 			continue
 		}
 		full := path.Join(dir, e.Name)
+		if e.Irregular {
+			if e, err = a.behind(full); err != nil {
+				return err
+			}
+			if e.Irregular {
+				continue
+			}
+		}
 		if e.Dir {
-			if err := a.list(table, full, path.Join(rel, e.Name)); err != nil {
+			if err := a.list(table, full, path.Join(rel, path.Base(full))); err != nil {
 				return err
 			}
 			continue

@@ -1,14 +1,17 @@
 package audit
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"path"
 	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/hivesink/hivesink/layout"
 	"github.com/hivesink/hivesink/ledger"
+	"github.com/hivesink/hivesink/storage"
 )
 
 // leftovers notes what dead epochs have left behind (AU-3).
@@ -39,6 +42,26 @@ func (a *auditor) leftovers(st *ledger.State) error {
 		a.rep.note("%d planned units are not published yet", units)
 	}
 	return nil
+}
+
+// behind is what a link leads to, which readers follow. What is neither a file
+// nor a directory, and does not lead to one, is a fault, and irregular: to open a
+// pipe would be to wait for ever.
+func (a *auditor) behind(full string) (storage.Info, error) {
+	info, err := a.fs.Stat(full)
+	switch {
+	case errors.Is(err, storage.ErrNotExist):
+		info.Irregular = true
+		a.rep.fault(Unknown, full, "", 0, "%s is a link to nothing; remove it, or bring back what it leads to", full)
+	case errors.Is(err, syscall.ELOOP): // after some turns
+		info.Irregular = true
+		a.rep.fault(Unknown, full, "", 0, "%s is a link that leads back to where it lies; remove it", full)
+	case err != nil:
+		return info, fmt.Errorf("look behind a link: %w", err)
+	case info.Irregular:
+		a.rep.fault(Unknown, full, "", 0, "%s is neither a file nor a directory; move it out of the table", full)
+	}
+	return info, nil
 }
 
 func place(table, partition string) string {

@@ -10,6 +10,8 @@ import (
 
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
+
+	"github.com/hivesink/hivesink/internal/fault"
 )
 
 // Compressions.
@@ -29,10 +31,44 @@ var (
 )
 
 // magicBytes is how many bytes at the start tell a compression.
-const magicBytes = 4
+const magicBytes = 10
+
+// shortMagic is how many are enough for those that are read here.
+const shortMagic = 4
+
+// foreign are the first bytes of what is no text and is not read here. Taken for
+// lines it would become some bad records, and the file would count as read.
+var foreign = []struct{ magic, what string }{
+	{"\xfd7zXZ\x00", "xz"}, {"\x04\x22\x4d\x18", "lz4"}, {"PK\x03\x04", "zip"}, {"\xff\x06\x00\x00sNaPpY", "snappy"},
+	{"PAR1\x15", "Parquet"}, {"Obj\x01", "Avro"},
+}
+
+// isForeign names what start is the start of, "" when it may be text.
+func isForeign(start []byte) string {
+	for _, f := range foreign {
+		if bytes.HasPrefix(start, []byte(f.magic)) {
+			return f.what
+		}
+	}
+	if len(start) >= 10 && bytes.HasPrefix(start, []byte("BZh")) && string(start[4:10]) == "1AY&SY" {
+		return "bzip2"
+	}
+	return ""
+}
+
+// mayBeForeign says whether more of the start might tell that it is.
+func mayBeForeign(start []byte) bool {
+	for _, f := range foreign {
+		if strings.HasPrefix(f.magic, string(start)) {
+			return true
+		}
+	}
+	return bytes.HasPrefix(start, []byte("BZh"))
+}
 
 // compressionOf tells how a file or stream is compressed by its first bytes. A
-// name that promises a compression the bytes do not have is an error.
+// name that promises a compression the bytes do not have is an error, and so is
+// what is not read here.
 func compressionOf(name string, start []byte) (string, error) {
 	promised := plain
 	switch lower := strings.ToLower(name); {
@@ -52,7 +88,10 @@ func compressionOf(name string, start []byte) (string, error) {
 		if len(start) == 0 {
 			return "", fmt.Errorf("it is empty, which no %s file is", promised)
 		}
-		return "", fmt.Errorf("its name says %s, its first bytes (% x) do not", promised, start)
+		return "", fmt.Errorf("its name says %s, its first bytes (% x) do not", promised, start[:min(len(start), 4)])
+	}
+	if what := isForeign(start); what != "" {
+		return "", fault.New(fault.Halt, "convert or unpack it first", "it is %s, which is not read here: lines of text are, plain or as gzip or zstd", what)
 	}
 	return is, nil
 }
@@ -136,7 +175,10 @@ func (m *members) Close() error { return m.z.Close() }
 
 // sniff tells the compression of a stream without a name.
 func sniff(b *bufio.Reader) (string, error) {
-	start, err := b.Peek(magicBytes)
+	start, err := b.Peek(shortMagic)
+	if err == nil && mayBeForeign(start) { // else the next line may be long in coming
+		start, err = b.Peek(magicBytes)
+	}
 	if err != nil && !errors.Is(err, io.EOF) {
 		return "", err
 	}

@@ -51,3 +51,34 @@ func TestCutAnywhere(t *testing.T) {
 		}
 	}
 }
+
+// What is no text at all halts before it is taken for lines, some bad records and
+// a file that has been read; text that only looks alike is read.
+func TestForeignFiles(t *testing.T) {
+	dir := t.TempDir()
+	c := inputCase{format: FormatJSON, batchRows: 300, maxRecord: 1000}
+	for name, start := range map[string]string{
+		"a.xz": "\xfd7zXZ\x00\x00\x04", "a.bz2": "BZh91AY&SY\x01\x02", "a.lz4": "\x04\x22\x4d\x18\x64\x40", "a.zip": "PK\x03\x04\x14\x00", "a.parquet": "PAR1\x15\x04\x15",
+		"a.avro": "Obj\x01\x02\x16", "a.sz": "\xff\x06\x00\x00sNaPpY", "le.ndjson": "\xff\xfe{\x00}\x00", "be.ndjson": "\xfe\xff\x00{\x00}",
+	} {
+		data := []byte(start + "\nmore\n")
+		write(t, filepath.Join(dir, name), data)
+		src := fileSource(t, c.options(t), dir, name)
+		_, err := readAll(t, src, only(t, src, nil), ledger.Source{})
+		mustHalt(t, err, name, "it is ")
+		in, err := NewStdin(bytes.NewReader(data), c.options(t), false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = readAll(t, in, only(t, in, nil), ledger.Source{})
+		mustHalt(t, err, "stdin", "it is ")
+	}
+	for name, text := range map[string]string{"b.csv": "BZh9,PAR1", "p.csv": "PAR1,x", "short.csv": "BZh", "pk.csv": "PK,\x03"} {
+		write(t, filepath.Join(dir, name), []byte(text))
+		src := fileSource(t, c.options(t), dir, name)
+		steps, err := readAll(t, src, only(t, src, nil), ledger.Source{})
+		if err != nil || len(steps) == 0 {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}

@@ -202,7 +202,7 @@ func (in *fileInput) open(name string, p position) error {
 	}
 	in.compression, err = compressionOf(name, start[:min(len(start), magicBytes)])
 	if err != nil {
-		return fault.New(fault.Halt, "rename it, or replace it by a whole copy", "read %s: %w", name, err)
+		return fault.New(fault.Halt, remedyOr(err, "rename it, or replace it by a whole copy"), "read %s: %w", name, err)
 	}
 	if in.compression != plain && p.End && in.size != p.Size {
 		return fault.New(fault.Halt, "put the old one back, and what is new in a file of its own",

@@ -327,9 +327,18 @@ func (f *framer) fill(ctx context.Context, patient bool) error {
 		if f.long != nil {
 			at += f.long.size
 		}
-		f.readErr = fault.Wrap(fault.Halt, f.stop, fmt.Errorf("read %s at offset %d of its decompressed bytes: %w", f.name, at, err))
+		f.readErr = fault.Wrap(fault.Halt, remedyOr(err, f.stop), fmt.Errorf("read %s at offset %d of its decompressed bytes: %w", f.name, at, err))
 	}
 	return nil
+}
+
+// remedyOr is remedy, unless err has one of its own.
+func remedyOr(err error, remedy string) string {
+	var known *fault.Error
+	if errors.As(err, &known) && known.Hint != "" {
+		return ""
+	}
+	return remedy
 }
 
 // Close implements Reader.

@@ -9,7 +9,11 @@ import (
 	"github.com/hivesink/hivesink/record"
 )
 
-var bom = []byte{0xef, 0xbb, 0xbf}
+var (
+	bom         = []byte{0xef, 0xbb, 0xbf}
+	utf16Little = []byte{0xff, 0xfe}
+	utf16Big    = []byte{0xfe, 0xff}
+)
 
 // start reads what comes before the first record and goes to where the reader
 // resumes. Interrupted by the end of ctx, it goes on when called again.
@@ -49,9 +53,13 @@ func (f *framer) passBOM(ctx context.Context) error {
 	if err := f.need(ctx, len(bom)); err != nil {
 		return err
 	}
-	if bytes.HasPrefix(f.buf[f.r:f.w], bom) {
+	start := f.buf[f.r:f.w]
+	if bytes.HasPrefix(start, bom) {
 		f.r += len(bom)
 		f.offset += int64(len(bom))
+	}
+	if bytes.HasPrefix(start, utf16Little) || bytes.HasPrefix(start, utf16Big) {
+		return fault.New(fault.Halt, "convert it to UTF-8", "read %s: it is UTF-16 text, by its first two bytes", f.name)
 	}
 	return nil
 }

@@ -6,7 +6,7 @@ package config
 var fieldDocs = map[string]string{
 	"Config.Pipeline":                   "Name of the pipeline, and the owner of its table: 1 to 100 letters, digits, `.`, `_` or `-`. Required.",
 	"Config.StateDir":                   "Local directory of the index and the spool; it may be lost. Created with mode 0700. Not inside the table's location.",
-	"Config.Source":                     "Where records come from; exactly one of kafka, files, stdin, datagen. `run` needs it, the table commands and the library do not.",
+	"Config.Source":                     "Where records come from; exactly one of kafka, files, stdin, datagen. `run` needs it, the table commands and the library do not; a program that wants its `event_time` or `bad_records` names `stdin: {}`, which is not read.",
 	"Config.Table":                      "The table that is written.",
 	"Config.Checkpoint":                 "When what was read becomes durable.",
 	"Config.Writer":                     "How rows are spread over part files.",
@@ -18,7 +18,7 @@ var fieldDocs = map[string]string{
 	"Config.Limits":                     "What a process may use at most.",
 	"Config.HDFS":                       "How a table on HDFS (location `hdfs://`) is reached.",
 	"Config.History":                    "How long the table log keeps what happened, for `log` and `fsck`; 0 keeps only what is needed to go on.",
-	"Config.HTTP":                       "Metrics, health and the status page.",
+	"Config.HTTP":                       "Metrics, health and the status page (not in this build).",
 	"Source.Kafka":                      "Read topics of a Kafka cluster (read-committed).",
 	"Source.Files":                      "Read files.",
 	"Source.Stdin":                      "Read standard input.",
@@ -98,7 +98,7 @@ var fieldDocs = map[string]string{
 	"TableParquet.Timestamps":           "`int64` is microseconds, adjusted to UTC. `int96` is the deprecated type that Hive before 4 and Impala read as an instant; such a column has no statistics, so that nothing is skipped by it.",
 	"TableParquet.Decimals":             "`shortest` is INT32 or INT64 where the precision allows, `fixed` always FIXED_LEN_BYTE_ARRAY, as Hive before 3 and Spark's legacy format have it.",
 	"Checkpoint.Interval":               "Time from one checkpoint to the next. The first one comes after half of it.",
-	"Writer.ShuffleByPartition":         "Send all rows of a partition to one writer: fewer, larger part files, at the price of a shuffle between readers and writers.",
+	"Writer.ShuffleByPartition":         "Send all rows of a partition to one writer: fewer, larger part files, at the price of a shuffle between readers and writers. Not in this build: it has no effect, and a run says so.",
 	"Rolling.FileSize":                  "Size at which a part file is closed.",
 	"Rolling.Rows":                      "Rows at which a part file is closed; 0 is off.",
 	"Rolling.RolloverInterval":          "Age at which a part file is closed.",
@@ -160,5 +160,5 @@ var fieldDocs = map[string]string{
 	"HDFS.CallTimeout":                  "Time that each read and write of a connection may take: a server that hangs is given up after it.",
 	"HDFS.StartTimeout":                 "At start-up, time until a cluster that does not answer is an error.",
 	"HDFS.RetryFor":                     "While running, time that an operation waits for a cluster that is down, in safe mode or full, until it ends the run.",
-	"HTTP.Listen":                       "Address to listen on, `host:port`. Empty is off.",
+	"HTTP.Listen":                       "Address to listen on, `host:port`. Empty is off. Not in this build: it has no effect, and a run says so.",
 }

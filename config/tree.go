@@ -22,7 +22,8 @@ type Config struct {
 	// mode 0700. Not inside the table's location.
 	StateDir string `yaml:"state_dir" default:"./state"`
 	// Where records come from; exactly one of kafka, files, stdin, datagen.
-	// `run` needs it, the table commands and the library do not.
+	// `run` needs it, the table commands and the library do not; a program that
+	// wants its `event_time` or `bad_records` names `stdin: {}`, which is not read.
 	Source *Source `yaml:"source"`
 	// The table that is written.
 	Table Table `yaml:"table"`
@@ -47,7 +48,7 @@ type Config struct {
 	// How long the table log keeps what happened, for `log` and `fsck`; 0 keeps
 	// only what is needed to go on.
 	History Duration `yaml:"history" default:"7d" min:"0"`
-	// Metrics, health and the status page.
+	// Metrics, health and the status page (not in this build).
 	HTTP HTTP `yaml:"http"`
 
 	// Writers names the writers a library user will open; they hold the
@@ -347,7 +348,8 @@ type Checkpoint struct {
 // Writer says how rows are spread over part files.
 type Writer struct {
 	// Send all rows of a partition to one writer: fewer, larger part files, at
-	// the price of a shuffle between readers and writers.
+	// the price of a shuffle between readers and writers. Not in this build: it
+	// has no effect, and a run says so.
 	ShuffleByPartition bool `yaml:"shuffle_by_partition"`
 }
 
@@ -549,7 +551,8 @@ type HDFS struct {
 
 // HTTP serves metrics, health and the status page.
 type HTTP struct {
-	// Address to listen on, `host:port`. Empty is off.
+	// Address to listen on, `host:port`. Empty is off. Not in this build: it has
+	// no effect, and a run says so.
 	Listen string `yaml:"listen"`
 }
 

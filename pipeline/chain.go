@@ -51,6 +51,7 @@ type chain struct {
 	eased     token
 	onPos     func(map[string]string)
 	turns     turns
+	ailing    ailing
 
 	newPartitions int // limits.new_partitions_per_checkpoint
 }
@@ -171,6 +172,7 @@ func (c *chain) append(r *ledger.Record) error {
 		return err
 	}
 	c.deleted = nil
+	c.tellAiling()
 	return nil
 }
 

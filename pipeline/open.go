@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"runtime"
 	"slices"
 	"sync"
@@ -30,7 +29,6 @@ import (
 	"github.com/hivesink/hivesink/record"
 	"github.com/hivesink/hivesink/rolling"
 	"github.com/hivesink/hivesink/storage"
-	"github.com/hivesink/hivesink/storage/localfs"
 	"github.com/hivesink/hivesink/storage/spool"
 	"github.com/hivesink/hivesink/watermark"
 	"github.com/hivesink/hivesink/writer"
@@ -204,35 +202,6 @@ func (p *Pipeline) open(ctx context.Context, o Options) error {
 		return err
 	}
 	return p.assemble(ctx, o, log)
-}
-
-// openState locks state_dir and opens the index in it.
-func (p *Pipeline) openState(o Options) (kv.Store, error) {
-	dir := o.Config.StateDir
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, fmt.Errorf("state_dir: %w", err)
-	}
-	abs, err := filepath.Abs(dir)
-	if err != nil {
-		return nil, fmt.Errorf("state_dir: %w", err)
-	}
-	if !o.NoLock {
-		lock, err := localfs.New().Lock(filepath.ToSlash(filepath.Join(abs, "lock")))
-		if errors.Is(err, storage.ErrLocked) {
-			return nil, fault.Wrap(fault.Fenced, "stop the other process, or give this one a state_dir of its own",
-				fmt.Errorf("state_dir %s is in use: %w", dir, err))
-		}
-		if err != nil {
-			return nil, fmt.Errorf("lock state_dir: %w", err)
-		}
-		p.closers = append(p.closers, lock)
-	}
-	index, err := kv.OpenBadger(filepath.Join(abs, "index"))
-	if err != nil {
-		return nil, fmt.Errorf("open the index in state_dir: %w", err)
-	}
-	p.closers = append(p.closers, index)
-	return index, nil
 }
 
 // assemble builds the stages around an open ledger.

@@ -153,6 +153,10 @@ func logEvents(log *slog.Logger) func(pipeline.Event) {
 			log.Warn("waiting for the storage", "for", e.Path, "error", e.Err)
 		case "storage-recovered":
 			log.Warn("the storage answers again", "for", e.Path)
+		case "index-behind":
+			log.Warn("the index in state_dir is behind the table log: nothing is lost, the next start takes longer", "error", e.Err)
+		case "upkeep-failed":
+			log.Warn("the table log could not be tidied up: nothing is lost, but it grows", "error", e.Err)
 		case "moved":
 			log.Info("moved", "source", e.Source)
 		default:

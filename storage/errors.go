@@ -138,6 +138,9 @@ func Classify(err error) error {
 		if errors.Is(err, ErrPermission) {
 			return fault.Wrap(c, "check owner and mode of the path", err)
 		}
+		if errors.Is(err, syscall.ENOTDIR) {
+			return fault.Wrap(c, "a file is where a directory should be", err)
+		}
 		return fault.Wrap(c, "", err)
 	}
 }

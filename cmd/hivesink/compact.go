@@ -30,7 +30,7 @@ import (
 )
 
 var compactCommand = command{
-	name: "compact", usage: "-c FILE [--partition k=v/...]... [--dry-run]", needsConfig: true,
+	name: "compact", usage: "-c FILE [--partition k=v/...]... [--dry-run] [--allow-window] [--json]", needsConfig: true,
 	does: "compact a local table at rest, whoever wrote it; exit 1 when a partition failed",
 	flags: func(f *pflag.FlagSet) {
 		f.StringArray("partition", nil, "only this partition, or those below it: k=v/k=v; may be repeated")

@@ -64,6 +64,9 @@ func main() {
 
 // Main runs one command line and returns its exit code.
 func Main(ctx context.Context, args []string, in io.Reader, out, errs io.Writer) int {
+	if len(args) > 1 && args[0] == "help" {
+		args = []string{args[1], "--help"}
+	}
 	if len(args) == 0 || args[0] == "help" || args[0] == "-h" || args[0] == "--help" {
 		usage(out)
 		if len(args) == 0 {
@@ -81,7 +84,8 @@ func Main(ctx context.Context, args []string, in io.Reader, out, errs io.Writer)
 }
 
 func runOne(ctx context.Context, c command, args []string, in io.Reader, out, errs io.Writer) int {
-	a := &app{in: in, out: out, err: errs, flags: pflag.NewFlagSet(c.name, pflag.ContinueOnError)}
+	facts := &facts{w: out}
+	a := &app{in: in, out: facts, err: errs, flags: pflag.NewFlagSet(c.name, pflag.ContinueOnError)}
 	a.flags.SetOutput(io.Discard)
 	a.flags.StringVarP(&a.config, "config", "c", "", "configuration file (YAML or JSON)")
 	a.flags.StringArrayVar(&a.sets, "set", nil, "replace one option: KEY=VALUE (VALUE is YAML); may be repeated")
@@ -109,11 +113,29 @@ func runOne(ctx context.Context, c command, args []string, in io.Reader, out, er
 	}
 	a.args = a.flags.Args()
 	err = c.run(ctx, a)
+	if facts.err != nil && !errors.Is(err, facts.err) {
+		err = errors.Join(err, fmt.Errorf("print what was found: %w", facts.err))
+	}
 	if err == nil {
 		return exitDone
 	}
 	fmt.Fprintf(errs, "hivesink %s: %v\n", c.name, err)
 	return exitCode(err)
+}
+
+// facts remembers that they could not be written: whoever asked for them, into a
+// file on a full disk say, must not be told that all is well.
+type facts struct {
+	w   io.Writer
+	err error // the first
+}
+
+func (f *facts) Write(p []byte) (int, error) {
+	n, err := f.w.Write(p)
+	if f.err == nil {
+		f.err = err
+	}
+	return n, err
 }
 
 func usage(w io.Writer) {

@@ -22,7 +22,7 @@ import (
 )
 
 var validateCommand = command{
-	name: "validate", usage: "-c FILE [--set KEY=VALUE]...", needsConfig: true,
+	name: "validate", usage: "-c FILE [--set KEY=VALUE]... [--json]", needsConfig: true,
 	does: "every problem of a configuration at once, with line numbers; touches nothing",
 	run: func(_ context.Context, a *app) error {
 		_, err := config.Load(a.config, a.sets)
@@ -38,7 +38,7 @@ var validateCommand = command{
 }
 
 var drainCommand = command{
-	name: "drain", usage: "-c FILE", needsConfig: true,
+	name: "drain", usage: "-c FILE [--json]", needsConfig: true,
 	does: "publish everything, empty staging, release the ownership of the table",
 	run: func(ctx context.Context, a *app) error {
 		cfg, err := config.Load(a.config, a.sets)

@@ -43,8 +43,9 @@ func (p *Pipeline) openState(o Options) (kv.Store, error) {
 		return nil, fmt.Errorf("open the index in state_dir: %w", err)
 	}
 	p.closers = append(p.closers, index)
-	if w := index.Warning(); w != nil && o.Events != nil {
-		o.Events(Event{Kind: "index-behind", Err: w})
+	// That it waits for space is told when the first record is not in it.
+	if w := index.Warning(); w != nil && fault.ClassOf(w) != fault.Retry && o.Events != nil {
+		o.Events(Event{Kind: "index-rebuilt", Err: w})
 	}
 	return index, nil
 }

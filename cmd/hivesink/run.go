@@ -155,6 +155,8 @@ func logEvents(log *slog.Logger) func(pipeline.Event) {
 			log.Warn("the storage answers again", "for", e.Path)
 		case "index-behind":
 			log.Warn("the index in state_dir is behind the table log: nothing is lost, the next start takes longer", "error", e.Err)
+		case "index-rebuilt":
+			log.Warn("the index in state_dir was damaged: nothing is lost, it is made anew", "error", e.Err)
 		case "upkeep-failed":
 			log.Warn("the table log could not be tidied up: nothing is lost, but it grows", "error", e.Err)
 		case "moved":

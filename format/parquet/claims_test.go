@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"io"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
@@ -243,6 +244,48 @@ func TestChunksThatOverlap(t *testing.T) {
 	}
 }
 
+// hadoopLZ4 packs as Hadoop does: blocks behind their length, in parts behind
+// theirs.
+func hadoopLZ4(t testing.TB, src []byte) (packed []byte) {
+	t.Helper()
+	for block := range slices.Chunk(src, 256<<10) {
+		packed = binary.BigEndian.AppendUint32(packed, uint32(len(block)))
+		for part := range slices.Chunk(block, 100<<10) {
+			b, err := lib.Lz4Raw.Encode(nil, part)
+			if err != nil {
+				t.Fatal(err)
+			}
+			packed = append(binary.BigEndian.AppendUint32(packed, uint32(len(b))), b...)
+		}
+	}
+	return packed
+}
+
+// TestUnpackOldLZ4: some writers mean by Hadoop's LZ4 what others call LZ4_RAW.
+func TestUnpackOldLZ4(t *testing.T) {
+	for _, n := range []int{1, 16, 70_000} {
+		src := make([]byte, n)
+		for i := range src {
+			src[i] = byte(i * i >> 7)
+		}
+		raw, err := lib.Lz4Raw.Encode(nil, src)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, packed := range [][]byte{raw, hadoopLZ4(t, src)} {
+			p := pageReader{codec: format.Lz4}
+			if got, err := p.unpack(packed, n); err != nil || !bytes.Equal(got, src) {
+				t.Errorf("%d bytes: other bytes, or %v", n, err)
+			}
+			for cut := range min(len(packed), 40) {
+				if got, err := p.unpack(packed[:cut], n); err == nil && bytes.Equal(got, src) && cut < len(packed)-1 {
+					t.Errorf("%d of %d bytes pass for all", cut, len(packed))
+				}
+			}
+		}
+	}
+}
+
 // TestUnpackEveryCodec: what is unpacked within its bounds is what was packed,
 // of all codecs that are read.
 func TestUnpackEveryCodec(t *testing.T) {
@@ -252,9 +295,12 @@ func TestUnpackEveryCodec(t *testing.T) {
 			plain[i] = byte(i * i >> 7)
 		}
 		for _, src := range [][]byte{plain, make([]byte, n)} {
-			for _, codec := range []format.CompressionCodec{format.Uncompressed, format.Snappy, format.Gzip, format.Brotli, format.Zstd, format.Lz4Raw} {
-				packed, err := lib.LookupCompressionCodec(codec).Encode(nil, src)
-				if err != nil {
+			for _, codec := range []format.CompressionCodec{format.Uncompressed, format.Snappy, format.Gzip, format.Brotli, format.Zstd, format.Lz4Raw, format.Lz4} {
+				var packed []byte
+				var err error
+				if codec == format.Lz4 {
+					packed = hadoopLZ4(t, src)
+				} else if packed, err = lib.LookupCompressionCodec(codec).Encode(nil, src); err != nil {
 					t.Fatal(err)
 				}
 				var p pageReader

@@ -45,6 +45,10 @@ func (p *pageReader) unpack(src []byte, size int) ([]byte, error) {
 		if out, err = p.room(src, size, mostOfLZ4); err == nil && !unpackLZ4(out, src) {
 			err = errDamaged
 		}
+	case format.Lz4:
+		if out, err = p.room(src, size, mostOfLZ4); err == nil && !unpackOldLZ4(out, src) {
+			err = errDamaged
+		}
 	case format.Snappy:
 		if n, e := snappy.DecodedLen(src); e != nil || n != size {
 			return nil, errDamaged

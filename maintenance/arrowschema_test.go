@@ -79,3 +79,38 @@ func TestRewriteForgetsOtherSchemas(t *testing.T) {
 		t.Errorf("the new file says %v", got)
 	}
 }
+
+// TestDataFramesKeepTheirTypes: what files say of their data frame is said of the
+// new one, though each counts its own rows and categories; an index of another
+// name, or other types, are not the same.
+func TestDataFramesKeepTheirTypes(t *testing.T) {
+	of := func(rows int, typ, index, version string) map[string]string {
+		return map[string]string{pandasKey: fmt.Sprintf(`{"index_columns": [{"kind": "range", "name": %s, "start": 0, "stop": %d, "step": 1}], "column_indexes": [],
+			"columns": [{"name": "id", "numpy_type": %q, "metadata": null}, {"name": "name", "numpy_type": "int8", "metadata": {"num_categories": %d, "ordered": false}}],
+			"creator": {"library": "pyarrow", "version": %q}, "pandas_version": %q}`, index, rows, typ, rows/2, version, version)}
+	}
+	for _, c := range []struct {
+		name string
+		meta []map[string]string
+		want string
+	}{
+		{"other rows and versions", []map[string]string{of(10, "Int64", `"n"`, "1"), of(11, "Int64", `"n"`, "2"), of(10, "Int64", `"n"`, "1")},
+			`{"column_indexes":[],"columns":[{"metadata":null,"name":"id","numpy_type":"Int64"},{"metadata":{"num_categories":30,"ordered":false},"name":"name","numpy_type":"int8"}],` +
+				`"index_columns":[{"kind":"range","name":"n","start":0,"step":1,"stop":30}]}`},
+		{"other types", []map[string]string{of(10, "Int64", `"n"`, "1"), of(10, "int64", `"n"`, "1")}, ""},
+		{"another index", []map[string]string{of(10, "Int64", `"n"`, "1"), of(10, "Int64", "null", "1")}, ""},
+		{"none", []map[string]string{of(10, "Int64", `"n"`, "1"), nil}, ""},
+		{"no JSON", []map[string]string{of(10, "Int64", `"n"`, "1"), {pandasKey: "{"}}, ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			fsys := memfs.New()
+			for i, meta := range c.meta {
+				put(t, fsys, fmt.Sprintf("%s/dt=0/%d.parquet", root, i), fileOf(t, 10*i, 10*i+10, meta))
+			}
+			outcome(t, run(t, options(fsys)), "dt=0", Compacted)
+			if got := only(t, fsys).Meta()[pandasKey]; got != c.want {
+				t.Errorf("the new file says\n%s, want\n%s", got, c.want)
+			}
+		})
+	}
+}

@@ -12,7 +12,7 @@ import (
 
 // join is how the files of a target become one. Keys of the metadata on which
 // all agree are kept, and those that say how values are read (reading,
-// keepArrow); the others say something of one file only. footer, when
+// keepArrow, keepGeo, keepPandas); the others say something of one file only. footer, when
 // there is one, is the target's own.
 func (c *compaction) join(files []*parquetfile.File, footer *ledger.Footer) parquetfile.JoinOptions {
 	o := parquetfile.JoinOptions{Codec: c.Codec, KeepCodec: c.KeepCodec, CreatedBy: c.createdBy(files), Meta: common(files)}
@@ -43,6 +43,8 @@ func common(files []*parquetfile.File) map[string]string {
 	}
 	keepReading(files, out)
 	keepArrow(files, out)
+	keepGeo(files, out)
+	keepPandas(files, out)
 	for k := range out {
 		if strings.HasPrefix(k, ledger.FooterPrefix) {
 			delete(out, k) // the sums of one file
@@ -55,7 +57,7 @@ func common(files []*parquetfile.File) map[string]string {
 // a column the type that is there at its place. The columns of a file that is
 // rewritten are the table's.
 var schemaKeys = [...]string{
-	arrowSchemaKey, "pandas", "org.apache.spark.sql.parquet.row.metadata", "parquet.avro.schema", "avro.schema",
+	arrowSchemaKey, pandasKey, "org.apache.spark.sql.parquet.row.metadata", "parquet.avro.schema", "avro.schema",
 	"parquet.proto.class", "parquet.proto.descriptor", "thrift.class", "thrift.descriptor", "iceberg.schema",
 }
 

@@ -9,12 +9,14 @@ import (
 )
 
 // reading is what a footer says of how its values are to be read: by which
-// calendar dates and times were counted, and in which zone. Files that say other
+// calendar dates and times were counted, in which zone, and in which coordinates
+// geometries are. Files that say other
 // things, or of which one says nothing, never become one: the same bytes are
 // another day there (MT11).
 type reading struct {
 	keys   [len(readingKeys)]string
 	reader string // who wrote INT96, which readers shift by that
+	geo    string // which columns are geometries, and in which coordinates
 }
 
 const sparkVersion = "org.apache.spark.version"
@@ -39,6 +41,7 @@ func readingOf(f *parquetfile.File) (r reading) {
 	if f.HasInt96() {
 		r.reader = application(f.CreatedBy())
 	}
+	r.geo = geoOf(f)
 	return r
 }
 
@@ -96,6 +99,9 @@ func (r *reading) differs(o *reading) string {
 	}
 	if r.reader != o.reader {
 		return fmt.Sprintf("INT96 was written by %s and by %s", said(r.reader), said(o.reader))
+	}
+	if r.geo != o.geo {
+		return "what the key geo says of geometries differs"
 	}
 	return ""
 }

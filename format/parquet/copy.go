@@ -1,7 +1,6 @@
 package parquetfile
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -45,8 +44,8 @@ func Same(inputs []*File) error {
 			return fmt.Errorf("input %d has a schema of %d elements, input 0 one of %d", i+1, len(got), len(first))
 		}
 		for k := 1; k < len(got); k++ {
-			if !reflect.DeepEqual(got[k], first[k]) {
-				return fmt.Errorf("input %d has %s, input 0 has %s", i+1, elementText(&got[k]), elementText(&first[k]))
+			if !reflect.DeepEqual(got[k], first[k]) || f.typ.passed[k] != inputs[0].typ.passed[k] {
+				return fmt.Errorf("input %d has %s, input 0 has %s", i+1, f.typ.text(k), inputs[0].typ.text(k))
 			}
 		}
 	}
@@ -86,8 +85,8 @@ func footerOf(inputs []*File, o *JoinOptions) (footer, error) {
 		out.version = max(out.version, raw.version)
 		if i == 0 {
 			out.schema, out.orders = raw.schema, raw.orders
-		} else if !bytes.Equal(out.orders, raw.orders) {
-			out.orders = nil // what minimum means is not known of all of them
+		} else {
+			out.orders = commonOrders(out.orders, raw.orders)
 		}
 	}
 	return out, nil

@@ -9,10 +9,7 @@ import (
 	"io"
 	"reflect"
 	"slices"
-	"strings"
 	"sync"
-
-	"github.com/parquet-go/parquet-go/format"
 )
 
 // File is an open Parquet file, of any writer.
@@ -33,6 +30,9 @@ var (
 	magic          = []byte("PAR1")
 	magicEncrypted = []byte("PARE") // its footer is
 )
+
+// errElsewhere is a file that has the footers of others, and no data.
+var errElsewhere = errors.New("its column chunks lie in other files: it is a summary of them (file_path)")
 
 // tailBytes follow the footer: its length and the closing magic.
 const tailBytes = 8
@@ -58,6 +58,9 @@ func Open(r io.ReaderAt, size int64) (*File, error) {
 	}
 	if err == nil {
 		err = f.check()
+	}
+	if errors.Is(err, errElsewhere) {
+		return nil, err
 	}
 	if err != nil {
 		return nil, fmt.Errorf("its footer is damaged: %w", err)
@@ -161,6 +164,9 @@ func (f *File) check() error {
 		rows += g.rows
 		for k := range g.columns {
 			c := &g.columns[k]
+			if c.elsewhere {
+				return errElsewhere
+			}
 			at := c.pages()
 			if at.from < 0 || c.compressed < 0 || at.from > f.size-tailBytes-c.compressed {
 				return fmt.Errorf("column %s of row group %d takes %d bytes from byte %d, the file has %d",
@@ -308,24 +314,4 @@ func (s *Schema) Verify(f *File, rows int64) error {
 		}
 	}
 	return nil
-}
-
-// elementText prints a schema element as schemas are usually written.
-func elementText(e *format.SchemaElement) string {
-	text := "required"
-	if e.RepetitionType.Valid {
-		text = strings.ToLower(e.RepetitionType.V.String())
-	}
-	kind := "group"
-	if e.Type.Valid {
-		kind = e.Type.V.String()
-		if e.TypeLength.Valid {
-			kind += fmt.Sprintf("(%d)", e.TypeLength.V)
-		}
-	}
-	text += " " + kind + " " + e.Name
-	if e.LogicalType.Value != nil {
-		text += " (" + e.LogicalType.String() + ")"
-	}
-	return text
 }

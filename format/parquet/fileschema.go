@@ -20,22 +20,18 @@ func fileSchema(f *File) (s *Schema, err error) {
 	}()
 	all := f.typ.elements
 	s = &Schema{elements: all}
-	var elements []*format.SchemaElement
-	for i := range all {
-		if all[i].Type.Valid {
-			s.parquetType = append(s.parquetType, all[i].Type.V)
-			elements = append(elements, &all[i])
-		}
+	for _, i := range f.typ.at {
+		s.parquetType = append(s.parquetType, all[i].Type.V)
 	}
 	if err := s.addLeaves(f.typ.root, place{}, 0, 0); err != nil {
 		return nil, err
 	}
-	if len(s.leaves) != len(elements) {
-		return nil, fmt.Errorf("its footer is damaged: %d columns, %d of them with a type", len(s.leaves), len(elements))
+	if len(s.leaves) != len(f.typ.at) {
+		return nil, fmt.Errorf("its footer is damaged: %d columns, %d of them with a type", len(s.leaves), len(f.typ.at))
 	}
 	for i := range s.leaves {
-		s.leaves[i].order = orderOf(elements[i], s.leaves[i].phys)
-		s.leaves[i].text = s.leaves[i].phys == physBytes && isText(elements[i])
+		s.leaves[i].order = f.typ.orders[i]
+		s.leaves[i].text = s.leaves[i].phys == physBytes && isText(&all[f.typ.at[i]])
 	}
 	return s, nil
 }
@@ -65,15 +61,17 @@ func (s *Schema) addLeaves(col *parquet.Column, at place, def, rep uint8) error 
 	return nil
 }
 
-// orderOf is the order that the format's specification gives to a type.
-func orderOf(e *format.SchemaElement, phys physical) order {
+// orderOf is the order that the format's specification gives to the type of an
+// element.
+func (t *fileType) orderOf(i int) order {
+	e := &t.elements[i]
 	converted, has := deprecated.ConvertedType(-1), e.ConvertedType.Valid
 	if has {
 		converted = e.ConvertedType.V
 	}
 	unsigned := slices.Contains([]deprecated.ConvertedType{deprecated.Uint8, deprecated.Uint16, deprecated.Uint32, deprecated.Uint64}, converted)
 	decimal := converted == deprecated.Decimal
-	known := true
+	known := !t.strange[i]
 	switch lt := e.LogicalType.Value.(type) {
 	case nil:
 	case *format.IntType:
@@ -90,9 +88,9 @@ func orderOf(e *format.SchemaElement, phys physical) order {
 		return orderNone
 	case unsigned:
 		return orderUnsigned
-	case phys == physBytes && decimal:
+	case e.Type.V == format.ByteArray && decimal:
 		return orderNone // numbers of different lengths
-	case phys == physFixed && !decimal:
+	case e.Type.V == format.FixedLenByteArray && !decimal:
 		return orderUnsigned
 	}
 	return orderNatural

@@ -21,6 +21,12 @@ type fileType struct {
 	names    []string               // their paths
 	null     []bool                 // those annotated as always null, whatever they are made of
 	elements []format.SchemaElement // as the footer lists them
+	// passed is what the library passes over in an element, as it is: a type, and
+	// fields, of a later version of the format, and that its id is 0.
+	passed  []string
+	strange []bool  // elements of such a type, or with such fields
+	orders  []order // of the leaves
+	at      []int   // the elements of the leaves
 }
 
 // fileTypes are those in use of late. A table has few; when there are many they
@@ -78,6 +84,9 @@ func newFileType(schema []byte) (t *fileType, err error) {
 			return nil, err
 		}
 	}
+	if err := t.passOver(schema); err != nil {
+		return nil, err
+	}
 	t.root = f.Root()
 	var add func(c *parquet.Column)
 	add = func(c *parquet.Column) {
@@ -95,6 +104,8 @@ func newFileType(schema []byte) (t *fileType, err error) {
 		if t.elements[i].Type.Valid {
 			_, null := t.elements[i].LogicalType.Value.(*format.NullType)
 			t.null = append(t.null, null)
+			t.orders = append(t.orders, t.orderOf(i))
+			t.at = append(t.at, i)
 			typed++
 		}
 	}
@@ -102,6 +113,40 @@ func newFileType(schema []byte) (t *fileType, err error) {
 		return nil, fmt.Errorf("its schema has %d columns, %d of them with a type", len(t.leaves), typed)
 	}
 	return t, nil
+}
+
+// Fields of a SchemaElement. There are no others so far.
+const (
+	elementID      = 9
+	elementLogical = 10
+)
+
+// passOver finds what the library passed over.
+func (t *fileType) passOver(schema []byte) error {
+	t.passed, t.strange = make([]string, len(t.elements)), make([]bool, len(t.elements))
+	w := walker{b: schema}
+	elem, n := w.list()
+	if elem != thriftStruct || n != len(t.elements) {
+		return errThrift
+	}
+	for i := 0; i < n && !w.bad; i++ {
+		e := &t.elements[i]
+		for id, typ := range w.fields {
+			v := w.skip(typ)
+			switch {
+			case id == elementID && e.FieldID == 0:
+			case id == elementLogical && len(v) > 1 && e.LogicalType.Value == nil, id > elementLogical:
+				t.strange[i] = true
+			default:
+				continue
+			}
+			t.passed[i] += fmt.Sprintf(" %d:%x", id, v)
+		}
+	}
+	if w.bad {
+		return errThrift
+	}
+	return nil
 }
 
 // lacks says whether a column is not there, or annotated as always null, which is

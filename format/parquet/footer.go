@@ -2,7 +2,6 @@ package parquetfile
 
 import (
 	"errors"
-	"fmt"
 	"maps"
 	"slices"
 )
@@ -15,6 +14,7 @@ type rawFooter struct {
 	schema    []byte // a list of SchemaElement
 	meta      []byte // a list of KeyValue
 	orders    []byte // a list of ColumnOrder; nil: the order of values is not said
+	known     bool   // it is said, and known here
 	createdBy string
 	encrypted bool
 	rowGroups []rowGroup
@@ -73,6 +73,7 @@ func parseFooter(b []byte) (*rawFooter, error) {
 	if w.bad || out.schema == nil {
 		return nil, errThrift
 	}
+	out.known = columnOrders(out.orders) != nil
 	return out, nil
 }
 
@@ -84,6 +85,7 @@ type places struct {
 	offsetIndexLength int32 // 0: none
 	columnIndex       int64
 	columnIndexLength int32 // 0: none
+	signed            bool  // its values are signed numbers
 }
 
 // appendTo appends the chunk with its things in other places.
@@ -92,14 +94,14 @@ func (c rawColumn) appendTo(dst []byte, p *places) ([]byte, error) {
 	out := thriftStructOf{dst: dst}
 	for id, typ := range w.fields {
 		switch id {
-		case 1: // file_path
-			return nil, fmt.Errorf("its column chunk lies in another file, %q", w.bytes())
+		case 1: // file_path: an empty one, or Open had refused it
+			w.skip(typ)
 		case 2: // file_offset: of late it is 0
-			if at := w.int(); at > 0 {
-				out.int(2, thriftI64, at+p.shift)
-			} else {
-				out.int(2, thriftI64, at)
+			at := w.optional(typ, thriftI64)
+			if at > 0 {
+				at += p.shift
 			}
+			out.int(2, thriftI64, at)
 		case 3:
 			if typ != thriftStruct {
 				return nil, errThrift
@@ -132,30 +134,26 @@ func (c rawColumn) appendTo(dst []byte, p *places) ([]byte, error) {
 // appendColumnMeta copies a ColumnMetaData, moving its offsets.
 func appendColumnMeta(dst []byte, w *walker, p *places) []byte {
 	out := thriftStructOf{dst: dst}
-	kind := int64(-1)
 	for id, typ := range w.fields {
-		switch id {
-		case 1: // type
-			kind = w.int()
-			out.int(1, typ, kind)
-		case 9, 10, 11: // data_page_offset, index_page_offset, dictionary_page_offset
+		switch {
+		case typ == thriftI64 && (id == 9 || id == 10 || id == 11): // data_page_offset, index_page_offset, dictionary_page_offset
 			at := w.int()
 			if at > 0 || id == 9 {
 				at += p.shift
 			}
 			out.int(id, typ, at)
-		case 12: // statistics
+		case id == 12: // statistics
 			v := w.skip(typ)
-			if (kind != 6 && kind != 7) || hasNewMinMax(v) { // BYTE_ARRAY, FIXED_LEN_BYTE_ARRAY
-				out.raw(id, typ, v)
+			if !p.signed && typ == thriftStruct {
+				v = withoutOldMinMax(v)
 			}
-		case 14: // bloom_filter_offset
-			w.skip(typ)
-			if p.bloom > 0 {
-				out.int(id, typ, p.bloom)
+			out.raw(id, typ, v)
+		case id == 14: // bloom_filter_offset
+			if w.skip(typ); p.bloom > 0 {
+				out.int(id, thriftI64, p.bloom)
 			}
-		case 15: // bloom_filter_length
-			if v := w.skip(typ); p.bloom > 0 {
+		case id == 15: // bloom_filter_length; with some writers places of theirs
+			if v := w.skip(typ); p.bloom > 0 && typ == thriftI32 {
 				out.raw(id, typ, v)
 			}
 		default:
@@ -165,22 +163,24 @@ func appendColumnMeta(dst []byte, w *walker, p *places) []byte {
 	return out.end()
 }
 
-// hasNewMinMax: the statistics need no distrust of their old fields. Old
-// writers compared texts byte for byte as signed numbers, and readers know them
-// by the file's created_by, which is another one after a copy.
-func hasNewMinMax(statistics []byte) bool {
+// withoutOldMinMax is a Statistics without the deprecated minimum and maximum,
+// where it has no others. Old writers compared texts and numbers without sign as
+// signed ones; readers know these writers by the file's created_by, which is
+// another one after a copy.
+func withoutOldMinMax(statistics []byte) []byte {
 	w := walker{b: statistics}
-	old := false
+	out := thriftStructOf{dst: make([]byte, 0, len(statistics))}
 	for id, typ := range w.fields {
-		w.skip(typ)
+		v := w.skip(typ)
 		switch id {
 		case 1, 2:
-			old = true
+			continue
 		case 5, 6:
-			return true
+			return statistics
 		}
+		out.raw(id, typ, v)
 	}
-	return !old
+	return out.end()
 }
 
 // footer assembles a footer of row groups that are encoded already.

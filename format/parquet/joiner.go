@@ -88,8 +88,8 @@ func (j *joiner) copyFile(ctx context.Context, f *File, x *pageIndexes) error {
 		if f.groups()[k].rows == 0 {
 			continue // F1
 		}
-		if f.runsOn(&f.groups()[k]) {
-			return fmt.Errorf("row group %d: its pages, of %q, cannot be copied: the values of one may go on in the next; merge them", k, f.CreatedBy())
+		if why := f.stays(&f.groups()[k]); why != "" {
+			return fmt.Errorf("row group %d: its pages, of %q, cannot be copied: %s; merge them", k, f.CreatedBy(), why)
 		}
 		if err := j.copyRun(f, k); err != nil {
 			return fmt.Errorf("row group %d: %w", k, err)
@@ -154,6 +154,7 @@ func (j *joiner) copyGroup(f *File, k int, x *pageIndexes) error {
 	for i := range g.columns {
 		c := &out.columns[i]
 		c.raw = g.columns[i].raw
+		c.signed = g.columns[i].signed(f.typ.orders[i])
 		if err := j.copyBloom(f, &g.columns[i], &c.places); err != nil {
 			return err
 		}

@@ -79,7 +79,7 @@ func Advise(inputs []*File, o JoinOptions) (mode, why string) {
 			undescribed++
 			return false
 		}
-		if inputs[i].runsOn(g) {
+		if inputs[i].stays(g) != "" {
 			old++
 			return false
 		}

@@ -229,7 +229,7 @@ func TestMergeFlagsOfOthers(t *testing.T) {
 // on where the one before ended, no such page gets under another created_by.
 func TestPagesThatRunOnAreNotMoved(t *testing.T) {
 	schema := lib.NewSchema("texts", lib.Group{"s": lib.Encoded(lib.String(), &lib.DeltaByteArray)})
-	for by, moves := range map[[2]string]bool{{"parquet-mr", "1.7.0"}: false, {"parquet-mr", "1.6.0rc3"}: false, {"parquet-mr", "unknown"}: false,
+	for by, moves := range map[[2]string]bool{{"parquet-mr", "1.7.0"}: false, {"parquet-mr", "1.6.0rc3"}: false, {"parquet-mr", "unknown"}: false, {"parquet-mr (build 32c46643845e)", ""}: false,
 		{"parquet-mr", "1.8.0"}: true, {"parquet-mr", "1.10.1"}: true, {"parquet-cpp-arrow", "1.0.0"}: true} {
 		var inputs []*File
 		var want []lib.Value

@@ -42,6 +42,9 @@ func (s *Schema) sources(f *File) ([]source, error) {
 		if err != nil {
 			return nil, fmt.Errorf("column %s: %w", strings.Join(s.leaves[i].path, "."), err)
 		}
+		if src.column != nil && f.typ.strange[f.typ.at[src.column.Index()]] {
+			return nil, fmt.Errorf("column %s: the file has a type that is not known here", strings.Join(s.leaves[i].path, "."))
+		}
 		out[i] = src
 	}
 	for i := range out {

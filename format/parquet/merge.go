@@ -32,6 +32,7 @@ func Merge(ctx context.Context, inputs []*File, w io.Writer, o JoinOptions) (Inf
 	if err != nil {
 		return Info{}, err
 	}
+	end.orders = ordersWritten(end.orders)
 	m, err := newMerger(s, inputs, w, o)
 	if err != nil {
 		return Info{}, err
@@ -240,7 +241,7 @@ func (l *leafType) same(src *source) bool {
 // copyable says whether a row group can be the output's as it is.
 func (m *merger) copyable(input, group int) bool {
 	g := &m.files[input].groups()[group]
-	if len(g.columns) != len(m.s.leaves) || !g.described() || m.files[input].runsOn(g) || !m.o.KeepCodec && !g.inCodec(m.codec.CompressionCodec()) {
+	if len(g.columns) != len(m.s.leaves) || !g.described() || m.files[input].stays(g) != "" || !m.o.KeepCodec && !g.inCodec(m.codec.CompressionCodec()) {
 		return false
 	}
 	for k := range m.s.leaves {
@@ -376,7 +377,7 @@ func (m *merger) load(refs []groupRef) error {
 }
 
 func (m *merger) loadMember(mb *member) error {
-	mb.orders = mb.f.foot.orders != nil
+	mb.orders = mb.f.foot.known
 	g := &mb.f.groups()[0]
 	for k := range g.columns {
 		if n := g.columns[k].values; n < g.rows { // a row has a value, or a null, in each

@@ -126,7 +126,7 @@ func (m *merger) open(k, i int) *columnReader {
 	meta := mb.meta(src)
 	m.reader = columnReader{source: *src, f: mb.f, pages: m.reader.pages}
 	p := &m.reader.pages
-	p.column, p.codec, p.left, p.known = src.column, meta.codec, meta.values, -1
+	p.column, p.codec, p.left, p.known, p.hides = src.column, meta.codec, meta.values, -1, mb.f.hidesPacking()
 	return &m.reader
 }
 
@@ -289,10 +289,16 @@ func (m *merger) writeMember(c *chunk, k, i int, dict bool) error {
 	}
 	facts := m.factsOf(k, i)
 	var p rawPage
+	dictionaries := 0
 	for rest := mb.chunk(src); len(rest) > 0; {
 		var err error
 		if rest, err = nextPage(rest, &p); err != nil {
 			return err
+		}
+		if p.kind == format.DictionaryPage {
+			if dictionaries++; dictionaries > 1 {
+				return fmt.Errorf("%w: it has two dictionaries", errDamaged)
+			}
 		}
 		if p.kind == format.DictionaryPage && !dict {
 			err = m.openDictionary(r, &p, facts, k)
@@ -313,7 +319,7 @@ func (m *merger) writeMember(c *chunk, k, i int, dict bool) error {
 func (m *merger) writePage(c *chunk, r *columnReader, p *rawPage, facts *chunkFacts, k, i int, dict bool) error {
 	facts.next(p)
 	refers := p.dictionary()
-	movable := facts.movable && p.values > 0 && large(p) && (facts.flat || p.rows >= 0)
+	movable := facts.movable && p.values > 0 && large(p) && !(facts.hides && p.plain) && (facts.flat || facts.countRows(r, p))
 	if movable && refers {
 		movable = dict && m.same[k]
 	}

@@ -14,6 +14,7 @@ type pageFacts struct {
 type chunkFacts struct {
 	l       *leaf
 	movable bool // its pages may be moved at all
+	hides   bool // those that say they are not compressed may be
 	exact   bool // its types and levels are the column's
 	flat    bool // a level is a row
 	trusted bool // it says how values compare
@@ -38,12 +39,14 @@ func (m *merger) factsOf(k, i int) *chunkFacts {
 		firstRows: f.firstRows[:0], nullPages: f.nullPages[:0], nulls: f.nulls[:0], min: f.min[:0], max: f.max[:0]}
 	f.exact = m.exact[mb.input][i]
 	f.movable = f.exact && mb.meta(src).codec == m.w.kind && !(mb.meta(src).deltaBytes && mb.f.runsOnByWriter())
+	f.hides = mb.f.hidesPacking() && mb.meta(src).codec != format.Uncompressed
 	if !f.exact {
 		return f
 	}
 	f.total = mb.meta(src).values
 	f.raw = mb.meta(src).said()
 	f.readOffsetIndex(mb.index.offsetIndex(0, column))
+	f.movable = f.movable && (f.flat || f.wholeRows(mb.chunk(src)))
 	if len(f.firstRows) > 0 {
 		f.readColumnIndex(mb.index.columnIndex(0, column))
 	}

@@ -1,8 +1,11 @@
 package parquetfile
 
 import (
+	"bytes"
 	"encoding/binary"
 	"math"
+
+	"github.com/parquet-go/parquet-go/format"
 )
 
 // prepare makes room for so many rows: pages do not grow beyond their limits
@@ -69,6 +72,61 @@ func (m *merger) writePending(c *chunk) error {
 // only those with a page index, and data pages V2, are bound to whole rows. A
 // page that is written here has whole rows, for the page index says which rows
 // it has (F8).
+
+// wholeRows: every page of a chunk with repetition begins with a row. Pages V2
+// have to, and those of Arrow's C++ before 12 and of its Go did not.
+func (f *chunkFacts) wholeRows(chunk []byte) bool {
+	var p rawPage
+	for len(chunk) > 0 {
+		var err error
+		if chunk, err = nextPage(chunk, &p); err != nil {
+			return false // it is met again
+		}
+		switch {
+		case !p.data() || p.values == 0:
+		case p.kind == format.DataPageV2:
+			if level, ok := p.firstRep(f.l.maxRep); !ok || level != 0 {
+				return false
+			}
+		case len(f.firstRows) == 0:
+			return false
+		}
+	}
+	return true
+}
+
+// firstRep is the first repetition level of a page V2.
+func (p *rawPage) firstRep(most uint8) (level byte, ok bool) {
+	if p.reps > len(p.body) {
+		return 0, false
+	}
+	levels := p.body[:max(p.reps, 0)]
+	count, packed, k := runAt(levels)
+	if k <= 0 || count == 0 || len(levels) <= k {
+		return 0, false
+	}
+	if packed {
+		return levels[k] & (1<<bitsOf(most) - 1), true
+	}
+	return levels[k], true
+}
+
+// countRows says whether the rows of a page are known. Those of a page V2 are
+// counted: what the header says is the number of values with some writers.
+func (f *chunkFacts) countRows(r *columnReader, p *rawPage) bool {
+	if p.kind != format.DataPageV2 {
+		return p.rows >= 0
+	}
+	if p.reps < 0 || p.reps > len(p.body) || p.values > mostLevels {
+		return false
+	}
+	levels, err := decodeLevels(r.pages.repsBuf, p.body[:p.reps], int(f.l.maxRep), p.values)
+	if err != nil {
+		return false
+	}
+	r.pages.repsBuf, p.rows = levels, bytes.Count(levels, []byte{0})
+	return true
+}
 
 // goesOn: the page begins within the last of the pending rows.
 func (m *merger) goesOn(r *columnReader) bool {

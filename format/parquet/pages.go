@@ -26,6 +26,7 @@ type pageReader struct {
 	codec   format.CompressionCodec
 	at, end int64 // the chunk's next byte in the file, and its end
 	left    int64 // values that are in no page so far
+	hides   bool  // pages that say they are not compressed are (hidesPacking)
 
 	window   []byte // of the file, from windowAt on
 	windowAt int64
@@ -51,7 +52,7 @@ var errDamaged = errors.New("its pages are damaged")
 
 // open starts a column chunk.
 func (p *pageReader) open(f *File, column *parquet.Column, c *columnChunk) {
-	p.r, p.column, p.codec = f.r, column, c.codec
+	p.r, p.column, p.codec, p.hides = f.r, column, c.codec, f.hidesPacking()
 	at := c.pages()
 	p.at, p.end, p.left = at.from, at.to, c.values
 	p.window, p.windowAt, p.known = p.window[:0], p.at, -1
@@ -206,6 +207,9 @@ func (p *pageReader) dataV1(c *columnReader, h *format.DataPageHeader, size int,
 	if n < 0 || int64(n) > p.left || n > mostLevels {
 		return fmt.Errorf("%w: a page of %d values where %d are left", errDamaged, n, p.left)
 	}
+	if n == 0 {
+		return nil // nor does it have levels
+	}
 	var reps, defs []byte
 	if p.column.MaxRepetitionLevel() > 0 {
 		if reps, data, err = levelsV1(p.repsBuf, data, h.RepetitionLevelEncoding, p.column.MaxRepetitionLevel(), n); err != nil {
@@ -270,7 +274,7 @@ func (p *pageReader) dataV2(c *columnReader, h *format.DataPageHeaderV2, size in
 		p.defsBuf = defs
 	}
 	data := body[r+d:]
-	if !h.IsCompressed.Valid || h.IsCompressed.V {
+	if !h.IsCompressed.Valid || h.IsCompressed.V || p.hides {
 		if data, err = p.unpack(data, size-r-d); err != nil {
 			return err
 		}

@@ -25,6 +25,7 @@ type columnChunk struct {
 	bloom        int64 // 0: none
 	bloomLength  int32
 	deltaBytes   bool   // a page is encoded DELTA_BYTE_ARRAY
+	elsewhere    bool   // it lies in another file
 	statistics   []byte // a Statistics struct; nil: none
 	// Of the page index, as the footer says: it may lie outside the file.
 	offsetIndex       int64
@@ -94,6 +95,12 @@ func (w *walker) columnChunk(c *columnChunk) {
 	from := w.at
 	for id, typ := range w.fields {
 		switch id {
+		case 1:
+			if typ != thriftBinary {
+				w.fail()
+				return
+			}
+			c.elsewhere = len(w.bytes()) > 0
 		case 3:
 			if typ != thriftStruct {
 				w.fail()
@@ -101,13 +108,13 @@ func (w *walker) columnChunk(c *columnChunk) {
 			}
 			w.columnMeta(c)
 		case 4:
-			c.offsetIndex = w.typed(typ, thriftI64)
+			c.offsetIndex = w.optional(typ, thriftI64)
 		case 5:
-			c.offsetIndexLength = int32(w.typed(typ, thriftI32))
+			c.offsetIndexLength = int32(w.optional(typ, thriftI32))
 		case 6:
-			c.columnIndex = w.typed(typ, thriftI64)
+			c.columnIndex = w.optional(typ, thriftI64)
 		case 7:
-			c.columnIndexLength = int32(w.typed(typ, thriftI32))
+			c.columnIndexLength = int32(w.optional(typ, thriftI32))
 		default:
 			w.skip(typ)
 		}
@@ -146,15 +153,15 @@ func (w *walker) columnMeta(c *columnChunk) {
 		case 9:
 			c.dataPage = w.typed(typ, thriftI64)
 		case 11:
-			c.dictionary = w.typed(typ, thriftI64)
+			c.dictionary = w.optional(typ, thriftI64)
 		case 12:
 			if b := w.skip(typ); typ == thriftStruct {
 				c.statistics = b
 			}
 		case 14:
-			c.bloom = w.typed(typ, thriftI64)
+			c.bloom = w.optional(typ, thriftI64)
 		case 15:
-			c.bloomLength = int32(w.typed(typ, thriftI32))
+			c.bloomLength = int32(w.optional(typ, thriftI32))
 		default:
 			w.skip(typ)
 		}
@@ -165,6 +172,21 @@ func (w *walker) columnMeta(c *columnChunk) {
 func (w *walker) typed(typ, want byte) int64 {
 	if typ != want {
 		w.fail()
+		return 0
+	}
+	return w.int()
+}
+
+// signed: everybody compares the values of the chunk as signed numbers.
+func (c *columnChunk) signed(o order) bool {
+	return o == orderNatural && c.phys != format.ByteArray && c.phys != format.FixedLenByteArray
+}
+
+// optional reads a number. What has another type is something else, as some
+// writers have their own under numbers that the format took later.
+func (w *walker) optional(typ, want byte) int64 {
+	if typ != want {
+		w.skip(typ)
 		return 0
 	}
 	return w.int()

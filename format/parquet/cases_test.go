@@ -203,6 +203,12 @@ func TestTypesOtherReadersKnow(t *testing.T) {
 			t.Errorf("no %q in:\n%s", want, got)
 		}
 	}
+	// Hive reads no column of another type that has a length.
+	for _, e := range library(f).Metadata().Schema {
+		if e.TypeLength.Valid != (e.Type.Valid && e.Type.V == format.FixedLenByteArray) {
+			t.Errorf("%s %v has length %v", e.Name, e.Type.V, e.TypeLength)
+		}
+	}
 	if v := libraryValues(t, library(f).RowGroups()[0].ColumnChunks()[1])[0]; v.Int64() != 4294967295 {
 		t.Errorf("u32 is %v", v)
 	}

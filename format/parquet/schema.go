@@ -9,6 +9,7 @@ import (
 
 	"github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/encoding"
+	"github.com/parquet-go/parquet-go/encoding/thrift"
 	"github.com/parquet-go/parquet-go/format"
 
 	"github.com/hivesink/hivesink/hivetype"
@@ -102,11 +103,13 @@ func NewSchema(s *record.Schema) (*Schema, error) {
 	return out, out.describe()
 }
 
-// describe has the library render the schema as footers have it: in an empty
-// file.
 // NumLeaves is how many column chunks a row group has.
 func (s *Schema) NumLeaves() int { return len(s.leaves) }
 
+// describe has the library render the schema as footers have it: in an empty
+// file. The library tells a length of every type, in bits; Hive (3.1.3, 4.0.1) then
+// takes a column of the file and the same column of its table for different ones,
+// and reads nothing. It is said of FIXED_LEN_BYTE_ARRAY only.
 func (s *Schema) describe() error {
 	var empty bytes.Buffer
 	if err := parquet.NewGenericWriter[any](&empty, s.pq).Close(); err != nil {
@@ -117,9 +120,13 @@ func (s *Schema) describe() error {
 		return fmt.Errorf("render the Parquet schema: %w", err)
 	}
 	s.elements, s.orders = f.Metadata().Schema, f.Metadata().ColumnOrders
-	for _, e := range s.elements {
+	for i := range s.elements {
+		e := &s.elements[i]
 		if e.Type.Valid {
 			s.parquetType = append(s.parquetType, e.Type.V)
+		}
+		if e.Type.V != format.FixedLenByteArray {
+			e.TypeLength = thrift.Null[int32]{}
 		}
 	}
 	return nil

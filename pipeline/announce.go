@@ -27,8 +27,9 @@ type announcer struct {
 	batches int // begun so far
 	// afresh: the next batch tries at once what waits after failures.
 	afresh bool
-	// lookAt is before when nobody looks for what is due while units are built.
-	lookAt int64
+	// lookAt is before when nobody looks for what is due while units are built;
+	// lookedAt is when somebody did.
+	lookAt, lookedAt int64
 }
 
 // announced is what became of a batch.
@@ -49,9 +50,10 @@ func newAnnouncer(r *commit.Runner) announcer {
 // flight, and each published file may make something due.
 const announceShare = 10
 
-// mayAnnounce says whether it is time to look for what is due.
+// mayAnnounce says whether it is time to look for what is due. When the clock
+// was set back, it is.
 func (c *chain) mayAnnounce(now int64) bool {
-	return now >= c.ann.lookAt || c.building == 0 && len(c.built) == 0
+	return now >= c.ann.lookAt || now < c.ann.lookedAt || c.building == 0 && len(c.built) == 0
 }
 
 // moreDue says whether there is something to announce at once.
@@ -71,8 +73,9 @@ func (c *chain) announce(ctx context.Context, flush bool) (next int64, err error
 		return c.ann.lookAt, nil
 	}
 	due, next := c.core.Due(c.log.State(), now, flush)
-	c.ann.lookAt = c.now()
-	c.ann.lookAt += announceShare * (c.ann.lookAt - now)
+	c.ann.lookedAt = c.now()
+	took := min(c.ann.lookedAt-now, commit.MaxPause.Microseconds()/announceShare) // also when the clock was set meanwhile
+	c.ann.lookAt = c.ann.lookedAt + announceShare*took
 	if len(due) == 0 && !c.ann.more {
 		return next, nil
 	}
@@ -100,8 +103,8 @@ func (c *chain) announce(ctx context.Context, flush bool) (next int64, err error
 // allWait says that a batch of what is due would do nothing but find out again
 // that all of it waits for its next try.
 func (a *announcer) allWait(due []commit.Announcement, now int64) bool {
-	if a.afresh || a.more || now >= a.retryAt {
-		return false
+	if a.afresh || a.more || now >= a.retryAt || a.retryAt-now > commit.MaxPause.Microseconds() {
+		return false // the last: no pause is that long, the clock was set back
 	}
 	for i := range due {
 		n, ok := a.waiting[ledger.PartitionKey(due[i].Table, due[i].Partition)]

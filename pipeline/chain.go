@@ -230,12 +230,13 @@ func (c *chain) planUnits(flush bool) (next int64, err error) {
 	if c.staged.Load() > c.stage/2 {
 		o.Policy = "off" // the backlog is past its limit: publish unmerged
 	}
-	same := planned{st.Checkpoint, c.stats.Announced.Load(), flush, o.Policy, c.lastPlan.next}
-	if c.lastPlan == same && (same.next == 0 || c.now() < same.next) {
+	now := c.now()
+	same := planned{st.Checkpoint, c.stats.Announced.Load(), flush, o.Policy, c.lastPlan.next, c.lastPlan.at}
+	if c.lastPlan == same && (same.next == 0 || same.at <= now && now < same.next) {
 		return same.next, c.start()
 	}
 	units, next := coordinator.Plan(st, o, coordinator.Input{
-		Now: c.now(), Flush: flush, Draw: c.random, Epoch: c.log.Epoch(),
+		Now: now, Flush: flush, Draw: c.random, Epoch: c.log.Epoch(),
 		Closed: func(p *ledger.Partition) bool { return c.core.Closed(st, p) },
 	})
 	if len(units) > 0 {
@@ -255,7 +256,7 @@ func (c *chain) planUnits(flush bool) (next int64, err error) {
 			c.queue = append(c.queue, units[i].ID)
 		}
 	}
-	same.next = next
+	same.next, same.at = next, now
 	c.lastPlan = same
 	return next, c.start()
 }
@@ -263,13 +264,15 @@ func (c *chain) planUnits(flush bool) (next int64, err error) {
 // planned is what the last plan was made of. Asked again, before next, the
 // coordinator would find nothing: parts come with checkpoints, and a
 // partition's time passes at checkpoints, or is judged anew when it was
-// announced.
+// announced. When the clock was set back, next is of no use: the coordinator is
+// asked what it makes of that (C5).
 type planned struct {
 	checkpoint uint64
 	announced  int64
 	flush      bool
 	policy     string
 	next       int64
+	at         int64 // when it was made
 }
 
 // judge finds out whether an error is what a fenced owner sees: its staging

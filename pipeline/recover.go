@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/hivesink/hivesink/commit"
 	"github.com/hivesink/hivesink/internal/fault"
 	"github.com/hivesink/hivesink/ledger"
 )
@@ -90,7 +91,7 @@ func (c *chain) settle(ctx context.Context, maxTries int) error {
 				return fault.Wrap(fault.Retry, "all rows are published; run again when the policy's service is up",
 					fmt.Errorf("partitions could not be announced in %d tries: %w", maxTries, c.ann.failed))
 			}
-			if err := c.pool.sleep(ctx, wait-c.now()); err != nil {
+			if err := c.pool.sleep(ctx, min(wait-c.now(), commit.MaxPause.Microseconds())); err != nil {
 				return err
 			}
 			continue

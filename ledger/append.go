@@ -82,13 +82,30 @@ func (l *Ledger) write(r *Record, data []byte) error {
 	err := storage.Publish(l.o.FS, tmp, recordPath(l.o.Table, r.Seq))
 	var unsynced *storage.UnsyncedError
 	if err == nil {
-		return nil
+		return l.landed(r, int64(len(data)))
 	}
 	err = fmt.Errorf("append log record %d: %w", r.Seq, err)
 	if errors.As(err, &unsynced) {
 		return l.lost(err) // it may or may not stand after a power cut
 	}
 	return l.outcome(r, tmp, err)
+}
+
+// landed sees whether the rename was done: after one that answers well and does
+// nothing, what was acknowledged would be nowhere, and the next record would
+// follow none (T9).
+func (l *Ledger) landed(r *Record, size int64) error {
+	name := recordPath(l.o.Table, r.Seq)
+	info, err := l.o.FS.Stat(name)
+	switch {
+	case err == nil && info.Size == size:
+		return nil
+	case err == nil:
+		err = fmt.Errorf("it has %d bytes, want %d", info.Size, size)
+	case !errors.Is(err, storage.ErrNotExist): // it may well be there
+		return l.lost(fmt.Errorf("append log record %d: look at it after the rename: %w", r.Seq, &storage.UnsyncedError{Name: name, Err: err}))
+	}
+	return l.lost(fault.Wrap(fault.Halt, "the storage did not keep its word", fmt.Errorf("append log record %d: look at it after the rename: %w", r.Seq, err)))
 }
 
 // outcome decides what a rename that returned an error has done, by reading

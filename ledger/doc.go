@@ -53,7 +53,8 @@
 //	    alien or mixed in it is noticed and rebuilt, and an error of it loses
 //	    no fact.
 //	T9  An append of unknown outcome is decided by reading back. Undecided, the
-//	    ledger takes nothing more (the next owner decides).
+//	    ledger takes nothing more (the next owner decides). One that is said to
+//	    be done counts when the record is seen to be there.
 //	T10 Deleting is a rename into the staging directory, then an unlink.
 //	T11 Nothing is adopted from a directory listing: the log names it, or it is
 //	    garbage.

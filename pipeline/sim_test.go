@@ -134,8 +134,14 @@ func (s *sim) end() int64 { return int64(s.rounds * simBatch) }
 // run is one process: it opens the table, resumes, writes what is left, and
 // finishes.
 func (s *sim) run(t testing.TB, fs storage.FS, index kv.Store) error {
+	t.Helper()
+	return s.runWith(t, s.config(t), fs, index)
+}
+
+func (s *sim) runWith(t testing.TB, cfg *config.Config, fs storage.FS, index kv.Store) error {
+	t.Helper()
 	ctx := context.Background()
-	p, err := Open(ctx, Options{Config: s.config(t), Version: "test", FS: fs, Index: index, NoLock: true, Inline: true,
+	p, err := Open(ctx, Options{Config: cfg, Version: "test", FS: fs, Index: index, NoLock: true, Inline: true,
 		Now: s.clock, Random: s.random, smallBytes: s.small})
 	if err != nil {
 		return err

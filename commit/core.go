@@ -58,8 +58,8 @@ func New(o Options) *Core {
 	return &Core{o: o, cuts: make(map[string]cut), open: make(map[string]struct{})}
 }
 
-// Start notes when the process started to run the pipeline (wall clock,
-// microseconds): process-time delays count from there at the earliest.
+// Start notes since when the pipeline has run and kept up with its source (wall
+// clock, microseconds): process-time delays count from there at the earliest.
 func (c *Core) Start(now int64) { c.started = now }
 
 // Closed says whether the partition's own time has passed, so that what is held
@@ -118,7 +118,7 @@ func (c *Core) byEventTime(p *ledger.Partition) bool {
 // passed says whether p's trigger has passed at the last complete checkpoint;
 // process-time triggers do not pass at a checkpoint.
 func (c *Core) passed(st *ledger.State, p *ledger.Partition) bool {
-	return ended(st) || c.byEventTime(p) && c.o.reached(p.Closes, st.Watermark)
+	return ended(st) || c.byEventTime(p) && c.o.reached(c.o.closes(p), st.Watermark)
 }
 
 // look takes a state in: what is in flight, and which cuts it fixes.

@@ -295,3 +295,34 @@ func TestIsLate(t *testing.T) {
 		}
 	}
 }
+
+// TestClosesOfNow: a partition whose parts know of no period is complete when
+// the configuration of now says so, also by a process that finds it there.
+func TestClosesOfNow(t *testing.T) {
+	const hour = int64(3_600_000_000)
+	s := &script{t: t, o: Options{Trigger: PartitionTime, Policies: []string{PolicySuccessFile}}}
+	s.begin()
+	s.append(&ledger.Record{Checkpoint: &ledger.Checkpoint{Number: 1, Watermark: 5 * hour, Parts: []ledger.Part{
+		{ID: "a1", Partition: "dt=a", Rows: 10, Checkpoint: 1}, {ID: "b1", Partition: "dt=b", Rows: 10, Checkpoint: 1, Closes: 9 * hour}}}})
+	for i, id := range []string{"a1", "b1"} {
+		unit := fmt.Sprintf("u%d", i)
+		s.plan([]string{unit, id})
+		s.publish(s.st.Units[unit], hour, ledger.ModeRewrite)
+	}
+	if due, _ := s.core.Due(s.st, hour, false); len(due) != 0 {
+		t.Fatalf("due without a period: %v", due)
+	}
+	for now, want := range map[int64]int{5*hour + 1: 0, 5 * hour: 1} {
+		o := s.o
+		o.Closes = func(path string, recorded int64) int64 {
+			if recorded != 0 {
+				return recorded
+			}
+			return now
+		}
+		due, _ := New(o).Due(s.st, hour, false)
+		if len(due) != want || want == 1 && due[0].Partition != "dt=a" {
+			t.Errorf("period until %d, watermark %d: due %v, want %d", now, s.st.Watermark, due, want)
+		}
+	}
+}

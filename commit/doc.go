@@ -18,10 +18,11 @@
 // the clock was set back, at most twice the delay.
 // Partition-time: the watermark has reached the end of the partition's period
 // plus delay; a partition without a known period (the default partition) waits
-// for the end of input. A table without partition columns has no period: with
-// partition-time (which only its dead-letter table can meet) it is announced as
-// its files are published. The end of input, where it ends every trigger,
-// passes all of them.
+// for the end of input. One whose parts know of none has that of the
+// configuration of now, so that a time extractor can be mended. A table without
+// partition columns has no period: with partition-time (which only its dead-letter
+// table can meet) it is announced as its files are published. The end of input,
+// where it ends every trigger, passes all of them.
 //
 // Invariants:
 //

@@ -29,6 +29,10 @@ type Options struct {
 	// file, the other policies when it is complete.
 	RegisterFirstFile bool
 	Policies          []string // names, in the order they run
+	// Closes is when a partition's time is complete, where its parts do not say so
+	// (recorded, which is ledger.Partition.Closes, is 0) and the configuration of
+	// now does. nil: it never does.
+	Closes func(path string, recorded int64) int64
 }
 
 // IsLate says whether a row of a partition whose period ends at closes comes
@@ -45,6 +49,14 @@ func (o Options) reached(closes, watermark int64) bool {
 		return false
 	}
 	return watermark >= plus(closes, o.Delay.Microseconds())
+}
+
+// closes is when p's time is complete.
+func (o *Options) closes(p *ledger.Partition) int64 {
+	if o.Closes == nil {
+		return p.Closes
+	}
+	return o.Closes(p.Path, p.Closes)
 }
 
 // registers says whether partitions are registered before they are complete.

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/hivesink/hivesink/hivetype"
 	"github.com/hivesink/hivesink/layout"
 )
 
@@ -59,8 +60,8 @@ func (v *validator) partitionTime() {
 	if len(by) == 0 {
 		v.add("commit.trigger", "add table.partitioned_by, or use process-time", "partition-time needs a partitioned table")
 	} else if v.c.Commit.TimeExtractor == nil {
-		if why := periodProblem(by); why != "" {
-			v.add("commit.trigger", "add a date(…) partition column, or commit.time_extractor", "partition-time: %s", why)
+		if why, hint := v.periodProblem(by); why != "" {
+			v.add("commit.trigger", hint, "partition-time: %s", why)
 		}
 	}
 	if s := v.c.Source; s != nil && s.EventTime.Column == "" {
@@ -70,28 +71,35 @@ func (v *validator) partitionTime() {
 
 // periodProblem says why the partition columns do not tell which period a
 // partition is.
-func periodProblem(by []layout.Transform) string {
-	sample := make([]string, len(by))
-	for i, p := range by {
+func (v *validator) periodProblem(by []layout.Transform) (why, hint string) {
+	hint = "add a date(…) partition column, or commit.time_extractor"
+	for _, p := range by {
 		if _, err := layout.ParseTransform(p.Name, p.String()); err != nil {
-			return "" // a problem of its own
-		}
-		if p.Temporal() {
-			sample[i] = string(p.AppendTime(nil, 0))
+			return "", "" // a problem of its own
 		}
 	}
-	if _, _, ok := layout.Period(by, sample, time.UTC); ok {
-		return ""
+	if layout.NamesPeriod(by) {
+		return "", ""
 	}
-	if by[0].Func == layout.Identity {
-		return "" // its text is read as a time
+	if by[0].Func == layout.Identity { // its text is read as a time
+		return v.noTime(by[0]), "add commit.time_extractor, such as {formatter: yyyyMMdd}"
 	}
 	for _, p := range by {
 		if p.Temporal() {
-			return p.String() + " alone does not tell which day or year it is of"
+			return p.String() + " alone does not tell which day or year it is of", hint
 		}
 	}
-	return "no partition column is a time"
+	return "no partition column is a time", hint
+}
+
+// noTime says why the text of an identity column is never yyyy-MM-dd.
+func (v *validator) noTime(p layout.Transform) string {
+	f, _ := v.column(p.Column)
+	switch kind := kindOf(f); {
+	case kind == hivetype.Boolean || kind == hivetype.Decimal || kind >= hivetype.TinyInt && kind <= hivetype.BigInt:
+		return "the values of " + p.Column + ", which are " + f.Type.String() + ", are no times: those are written yyyy-MM-dd"
+	}
+	return ""
 }
 
 func (v *validator) timeExtractor(x *TimeExtractor) {
@@ -111,5 +119,31 @@ func (v *validator) timeExtractor(x *TimeExtractor) {
 	}
 	if err := (&layout.TimeExtractor{Formatter: x.Formatter}).Check(names); err != nil {
 		v.add("commit.time_extractor.formatter", "", "%s", err)
+	}
+	if !v.said["commit.time_extractor.pattern"] && !v.said["commit.time_extractor.formatter"] {
+		v.extracts(&layout.TimeExtractor{Pattern: x.Pattern, Formatter: x.Formatter}, names)
+	}
+}
+
+// extracts tries the extractor on values of transforms, which are known. One that
+// cannot read them would let every partition wait for the end of the input.
+func (v *validator) extracts(x *layout.TimeExtractor, names []string) {
+	by := v.c.Table.PartitionedBy
+	for _, p := range by {
+		if _, err := layout.ParseTransform(p.Name, p.String()); err != nil {
+			return // a problem of its own
+		}
+	}
+	sample := layout.Samples(by)
+	for i, used := range x.Uses(names) {
+		if used && sample[i] == "" {
+			if why := v.noTime(by[i]); why != "" && x.Pattern == "" && x.Formatter == "" {
+				v.add("commit.time_extractor", "such as {formatter: yyyyMMdd}", "%s", why)
+			}
+			return // nobody knows how its values look
+		}
+	}
+	if _, err := x.Extract(names, sample, time.UTC); err != nil {
+		v.add("commit.time_extractor", "", "values such as %s cannot be read: %s", strings.Join(sample, ", "), err)
 	}
 }

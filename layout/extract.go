@@ -52,6 +52,20 @@ func (x *TimeExtractor) Check(names []string) error {
 	return nil
 }
 
+// Uses says of which partition columns the text is made.
+func (x *TimeExtractor) Uses(names []string) []bool {
+	used := make([]bool, len(names))
+	if x.Pattern == "" && len(names) > 0 {
+		used[0] = true
+	}
+	for _, rest, found := strings.Cut(x.Pattern, "$"); found; _, rest, found = strings.Cut(rest, "$") {
+		if i := longestName(names, rest); i >= 0 {
+			used[i] = true
+		}
+	}
+	return used
+}
+
 // Extract is the time the values name, as an instant in microseconds: the
 // later one where local time repeats.
 func (x *TimeExtractor) Extract(names, values []string, zone *time.Location) (micros int64, err error) {

@@ -132,6 +132,26 @@ func Period(transforms []Transform, values []string, zone *time.Location) (start
 	return 0, 0, false
 }
 
+// NamesPeriod says whether the values of these transforms name a period, null
+// and what cannot be a value aside.
+func NamesPeriod(transforms []Transform) bool {
+	_, _, ok := Period(transforms, Samples(transforms), time.UTC)
+	return ok
+}
+
+// Samples are values of one moment, as the transforms have them: "" for those
+// that do not come from a moment.
+func Samples(transforms []Transform) []string {
+	const moment = (20_484*24+10)*microsPerHour + 20*microsPerMinute + 30*microsPerSecond // in January 2026
+	values := make([]string, len(transforms))
+	for i, t := range transforms {
+		if t.Temporal() {
+			values[i] = string(t.AppendTime(nil, moment))
+		}
+	}
+	return values
+}
+
 func columnBefore(transforms []Transform, column string) bool {
 	for _, t := range transforms {
 		if t.Temporal() && t.Column == column {

@@ -3,6 +3,7 @@ package pipeline
 import (
 	"context"
 	"fmt"
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -10,6 +11,7 @@ import (
 	"github.com/hivesink/hivesink/compactor"
 	"github.com/hivesink/hivesink/coordinator"
 	"github.com/hivesink/hivesink/internal/fault"
+	"github.com/hivesink/hivesink/layout"
 	"github.com/hivesink/hivesink/ledger"
 	"github.com/hivesink/hivesink/storage"
 	"github.com/hivesink/hivesink/writer"
@@ -53,7 +55,9 @@ type chain struct {
 	turns     turns
 	ailing    ailing
 
-	newPartitions int // limits.new_partitions_per_checkpoint
+	started       int64 // wall clock, microseconds
+	newPartitions int   // limits.new_partitions_per_checkpoint
+	timeless      bool  // noteTimeless has said so
 }
 
 // checkpoint makes everything the lanes took so far durable (P1). ended says
@@ -110,6 +114,7 @@ func (c *chain) cutAndAppend(ctx context.Context, ended, complete bool) error {
 	c.stats.Checkpoints.Add(1)
 	c.stats.PartFiles.Add(int64(len(parts)))
 	c.emit(Event{Kind: "checkpoint", Checkpoint: cp.Number, Files: len(parts), Watermark: cp.Watermark})
+	c.noteTimeless(cp.Parts)
 	var ready []string
 	for i := range cp.Units {
 		if st.Ready(&cp.Units[i]) != nil {
@@ -129,6 +134,25 @@ func (c *chain) cutAndAppend(ctx context.Context, ended, complete bool) error {
 		c.onPos(pos)
 	}
 	return nil
+}
+
+// noteTimeless says, once, that there is a partition whose values cannot be read
+// as a time although that is what announces it. It would wait in silence, for
+// ever where the input has no end.
+func (c *chain) noteTimeless(parts []ledger.Part) {
+	if c.timeless || c.writer.LateDelay < 0 {
+		return // said, or process-time
+	}
+	for i := range parts {
+		p := &parts[i]
+		if p.Closes != 0 || p.Table == ledger.DeadTable || strings.Contains(p.Partition, "="+layout.DefaultPartition) {
+			continue
+		}
+		c.timeless = true
+		c.emit(Event{Kind: "partition-without-time", Partition: p.Partition,
+			Err: fmt.Errorf("the values of partition %q cannot be read as a time: it is announced at the end of the input only; mend commit.time_extractor", p.Partition)})
+		return
+	}
 }
 
 // capPartitions refuses a checkpoint with more new partitions than allowed: a

@@ -235,6 +235,13 @@ func (p *Pipeline) assemble(ctx context.Context, o Options, log *ledger.Ledger) 
 	}
 	copts := commit.Options{Trigger: cfg.Commit.Trigger, Delay: time.Duration(cfg.Commit.Delay), Late: cfg.Commit.Late,
 		RegisterFirstFile: cfg.Commit.Register == config.RegisterFirstFile, Policies: cfg.Commit.Policies}
+	if cfg.Commit.Trigger == config.TriggerPartitionTime {
+		times, err := record.NewPartitioner(w.Schema, w.Transform, w.Zone, w.Extractor)
+		if err != nil {
+			return err
+		}
+		copts.Closes = times.ClosesNow
+	}
 	p.c = &chain{
 		log: log, fs: o.FS, writer: w, uploads: uploads,
 		compact: &compactor.Options{FS: stage, Objects: objects(o.FS), Room: room(stage), Staging: log.Staging(), Pipeline: cfg.Pipeline, TableID: log.State().Owner.Table,

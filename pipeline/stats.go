@@ -26,7 +26,7 @@ type Stats struct {
 // other; first-record comes from a reader, beside them.
 type Event struct {
 	// first-record, checkpoint, published, announced, unit-retry, unit-unmerged,
-	// announce-retry, metastore-down, index-behind, index-rebuilt,
+	// announce-retry, partition-without-time, metastore-down, index-behind, index-rebuilt,
 	// upkeep-failed, moved;
 	// storage-waiting and storage-recovered may come from any goroutine.
 	Kind       string

@@ -101,8 +101,7 @@ func NewPartitioner(s *Schema, spec []layout.Transform, zone *time.Location, ex 
 			return nil, fault.Wrap(fault.Config, "", fmt.Errorf("time extractor: %w", err))
 		}
 	}
-	if ex == nil && len(spec) > 0 && spec[0].Func == layout.Identity &&
-		!slices.ContainsFunc(spec, layout.Transform.Temporal) {
+	if ex == nil && len(spec) > 0 && spec[0].Func == layout.Identity && !layout.NamesPeriod(spec) {
 		p.ex = new(layout.TimeExtractor) // the reference's rule: the first value is a time
 	}
 	p.ids = make([][]int32, len(spec))
@@ -238,6 +237,21 @@ func (p *Partitioner) newPartition(row int) int32 {
 	part.Closes = p.closes(part.Values)
 	p.parts = append(p.parts, part)
 	return int32(len(p.parts) - 1)
+}
+
+// ClosesNow is Partition.Closes of a partition whose parts say recorded. What
+// they say stays, since zone and transforms apply to new parts only. But where
+// they know of no period, the configuration of now may: a time extractor that
+// could not read the values and was mended, or one that was added.
+func (p *Partitioner) ClosesNow(path string, recorded int64) int64 {
+	if recorded != 0 || path == "" {
+		return recorded
+	}
+	names, values, err := layout.ParsePath(path)
+	if err != nil || !slices.Equal(names, p.names) {
+		return recorded
+	}
+	return p.closes(values)
 }
 
 // closes is Partition.Closes of these values.

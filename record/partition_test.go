@@ -330,6 +330,9 @@ func TestCloses(t *testing.T) {
 		{[]string{"n", "d: date(ts)"}, nil, at("2024-05-07T00:00:00Z")},
 		{[]string{"dt", "hr"}, nil, at("2024-05-06T00:00:00Z") + 1},
 		{[]string{"dt", "hr"}, &layout.TimeExtractor{Pattern: "$dt $hr:00:00"}, at("2024-05-06T07:00:00Z") + 1},
+		{[]string{"dt", "h: hour(ts)"}, nil, at("2024-05-06T00:00:00Z") + 1}, // an hour of no day is no period
+		{[]string{"dt", "h: hour(ts)"}, &layout.TimeExtractor{Pattern: "$dt $h:00:00"}, at("2024-05-06T07:00:00Z") + 1},
+		{[]string{"dt", "y: year(ts)"}, nil, at("2025-01-01T00:00:00Z")},
 		{[]string{"n"}, nil, 0},
 		{[]string{"h: hour(ts)"}, nil, 0},
 		{[]string{"b: bucket(4, dt)"}, nil, 0},
@@ -421,5 +424,38 @@ func TestTimeColumnsAgainstStandardLibrary(t *testing.T) {
 		}
 		rec.Release()
 		rb.Release()
+	}
+}
+
+// ClosesNow: what parts say stays; where they know of no period, the
+// configuration of now may.
+func TestClosesNow(t *testing.T) {
+	s := testSchema(t, "dt string", "ts timestamp", "n int")
+	at := time.Date(2024, 5, 6, 0, 0, 0, 0, time.UTC).UnixMicro()
+	for _, c := range []struct {
+		spec     string
+		ex       *layout.TimeExtractor
+		path     string
+		recorded int64
+		want     int64
+	}{
+		{"dt", nil, "dt=20240506", 0, 0}, // the reference's rule cannot read it
+		{"dt", &layout.TimeExtractor{Formatter: "yyyyMMdd"}, "dt=20240506", 0, at + 1},
+		{"dt", &layout.TimeExtractor{Formatter: "yyyyMMdd"}, "dt=20240506", 7, 7},
+		{"dt", &layout.TimeExtractor{Formatter: "yyyyMMdd"}, "dt=" + layout.DefaultPartition, 0, 0},
+		{"dt", nil, "dt=2024-05-06 00%3A00%3A00", 0, at + 1},
+		{"p: format(ts, \"yyyyMMdd\")", nil, "p=20240506", 0, at + 24*time.Hour.Microseconds()},
+		{"p: format(ts, \"yyyyMMdd\")", nil, "dt=20240506", 0, 0}, // other partition columns
+		{"p: format(ts, \"yyyyMMdd\")", nil, "p=20240506/n=1", 0, 0},
+		{"p: format(ts, \"yyyyMMdd\")", nil, "", 0, 0}, // the dead-letter table
+		{"n", nil, "n=20240506", 0, 0},
+	} {
+		p, err := NewPartitioner(s, testSpec(t, c.spec), nil, c.ex)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := p.ClosesNow(c.path, c.recorded); got != c.want {
+			t.Errorf("%s, %+v: %s, recorded %d, closes at %d, want %d", c.spec, c.ex, c.path, c.recorded, got, c.want)
+		}
 	}
 }

@@ -72,6 +72,9 @@ func (c *chain) announce(ctx context.Context, flush bool) (next int64, err error
 	if !c.mayAnnounce(now) {
 		return c.ann.lookAt, nil
 	}
+	// A delay counts while the pipeline runs and keeps up: what is behind in the
+	// source may well be of the partition.
+	c.core.Start(max(c.started, c.intake.caughtUpSince(now)))
 	due, next := c.core.Due(c.log.State(), now, flush)
 	c.ann.lookedAt = c.now()
 	took := min(c.ann.lookedAt-now, commit.MaxPause.Microseconds()/announceShare) // also when the clock was set meanwhile

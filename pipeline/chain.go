@@ -72,6 +72,7 @@ func (c *chain) checkpoint(ctx context.Context, ended, complete bool) error {
 }
 
 func (c *chain) cutAndAppend(ctx context.Context, ended, complete bool) error {
+	c.intake.cutting(c.now())
 	cuts, err := c.cut()
 	if err != nil {
 		return err

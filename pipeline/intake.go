@@ -21,14 +21,30 @@ type intake struct {
 	// idle are those that were said to have nothing to read, since when. A
 	// checkpoint that takes what was written before then does not end it.
 	idle map[string]int64
+	// idling are those that were idle when the checkpoint under way was cut; nil:
+	// nobody has looked.
+	idling watermark.Idling
 	// partitions are those that a checkpoint has named, by ledger.PartitionKey.
 	partitions map[string]struct{}
+	// heads are the source partitions of which it is told whether reading keeps up
+	// with them.
+	heads map[string]*head
 }
+
+// head is how long reading has kept up with a source partition.
+type head struct {
+	since int64
+	seen  int64 // when it was last said; 0: never
+}
+
+// headGrace is how long reading may be behind without lagging: a fetch that
+// failed, or a change of readers, is no backlog.
+const headGrace = 60_000_000
 
 func newIntake(st *ledger.State, o watermark.Options) *intake {
 	t := watermark.New(o)
 	t.Restore(st.Watermark)
-	i := &intake{known: maps.Clone(st.Sources), track: t, idle: make(map[string]int64), partitions: make(map[string]struct{}, len(st.Partitions))}
+	i := &intake{known: maps.Clone(st.Sources), track: t, idle: make(map[string]int64), partitions: make(map[string]struct{}, len(st.Partitions)), heads: make(map[string]*head)}
 	for key := range st.Partitions { // each by itself: the order does not matter
 		i.partitions[key] = struct{}{}
 	}
@@ -98,7 +114,59 @@ func (i *intake) observe(moved map[string]ledger.Source, outOfOrderness, now int
 			i.track.Ended(name)
 		}
 	}
-	return i.track.Current(now)
+	return i.track.CurrentOf(now, i.idling)
+}
+
+// cutting says that the rows of a checkpoint are about to be cut.
+func (i *intake) cutting(now int64) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.idling = i.track.Idling(now)
+}
+
+// follow says that it will be told whether reading keeps up with a source
+// partition; until it is, it does not.
+func (i *intake) follow(name string) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.heads[name] == nil {
+		i.heads[name] = new(head)
+	}
+}
+
+// unfollow says that a source partition has ended.
+func (i *intake) unfollow(name string) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	delete(i.heads, name)
+}
+
+// atHead says that reading keeps up with a source partition just now.
+func (i *intake) atHead(name string, now int64) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	h := i.heads[name]
+	if h == nil {
+		return
+	}
+	if h.seen == 0 || now-h.seen > headGrace {
+		h.since = now
+	}
+	h.seen = now
+}
+
+// caughtUpSince is since when reading has kept up with every source partition
+// that is followed: now, when it does not; 0 when none is.
+func (i *intake) caughtUpSince(now int64) (since int64) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	for _, h := range i.heads { // a maximum: order does not matter
+		if h.seen == 0 || now-h.seen > headGrace {
+			return now
+		}
+		since = max(since, h.since)
+	}
+	return since
 }
 
 // polled says that a source partition that is asked again and again has nothing

@@ -2,7 +2,10 @@ package pipeline
 
 import (
 	"context"
+	"fmt"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/hivesink/hivesink/internal/kv"
 	"github.com/hivesink/hivesink/ledger"
@@ -97,5 +100,118 @@ func TestIdleOutlivesCheckpoint(t *testing.T) {
 	i.observe(moved(700), 0, now+2*minute)
 	if w := i.observe(map[string]ledger.Source{"b": {Watermark: 2000}}, 0, now+4*minute); w != 900 {
 		t.Errorf("with rows of a again: watermark %d, want 900", w)
+	}
+}
+
+// TestCaughtUpSince: what lags with one source partition lags; a pause of less
+// than a minute is no lag.
+func TestCaughtUpSince(t *testing.T) {
+	const second, minute = int64(1_000_000), int64(60_000_000)
+	i := newIntake(ledger.NewState(), watermark.Options{})
+	at := 100 * minute
+	is := func(what string, want int64) {
+		t.Helper()
+		if got := i.caughtUpSince(at); got != want {
+			t.Errorf("%s: since %d s, want %d s", what, (got-100*minute)/second, (want-100*minute)/second)
+		}
+	}
+	is("nobody tells", 0)
+	i.follow("a")
+	i.follow("b")
+	is("nothing was said", at)
+	i.atHead("a", at)
+	at += second
+	is("of one nothing was said", at)
+	i.atHead("b", at)
+	both := at
+	at += minute - second
+	i.atHead("a", at)
+	is("within a minute", both)
+	i.follow("b") // again
+	at += second + 1
+	is("more than a minute ago", at)
+	i.atHead("b", at)
+	again := at
+	at += second
+	i.atHead("a", at)
+	is("caught up again", again)
+	i.atHead("x", at) // not followed
+	i.unfollow("b")
+	is("one has ended", 100*minute)
+}
+
+// TestIdleSinceTheCut: a source partition that has rows after a checkpoint was
+// cut, and is idle again before it is written, holds the checkpoint's watermark:
+// the rows are not in it, and it must not say that they are (watermark T7).
+func TestIdleSinceTheCut(t *testing.T) {
+	const second, minute = int64(1_000_000), int64(60_000_000)
+	i := newIntake(ledger.NewState(), watermark.Options{IdleTimeout: minute})
+	i.own("a")
+	i.own("b")
+	now := 1000 * minute
+	i.observe(map[string]ledger.Source{"a": {Watermark: 100}, "b": {Watermark: 500}}, 0, now)
+	quiet := func(long int64) {
+		for end := now + long; now < end; now += second {
+			i.polled("a", now)
+		}
+	}
+	// Cut, then a row of a, which goes to the next checkpoint, then nothing for so
+	// long that a is idle when all parts are written.
+	i.cutting(now)
+	now += second
+	i.hold("a")
+	quiet(2 * minute)
+	if w := i.observe(map[string]ledger.Source{"b": {Watermark: 900}}, 0, now); w != 100 {
+		t.Errorf("watermark %d, want 100: a had a row that the checkpoint does not have", w)
+	}
+	// The next one has the row, and a is idle.
+	i.cutting(now)
+	if w := i.observe(nil, 0, now); w != 900 {
+		t.Errorf("watermark %d, want 900: a is idle", w)
+	}
+	// A row in between, although a was idle before it and is idle after it.
+	i.cutting(now)
+	i.hold("a")
+	quiet(2 * minute)
+	if w := i.observe(map[string]ledger.Source{"b": {Watermark: 1500}}, 0, now); w != 900 {
+		t.Errorf("watermark %d, want 900: a had a row that the checkpoint does not have", w)
+	}
+	// What was idle all the time does not hold.
+	i.cutting(now)
+	quiet(minute)
+	if w := i.observe(map[string]ledger.Source{"b": {Watermark: 2000}}, 0, now); w != 2000 {
+		t.Errorf("watermark %d, want 2000", w)
+	}
+}
+
+// TestDelayWaitsForABacklog: a process-time delay counts from when reading keeps up
+// with the source. While it lags, what it has not read yet may be of any partition.
+func TestDelayWaitsForABacklog(t *testing.T) {
+	policy := newService()
+	policy.works()
+	yaml := strings.Replace(fmt.Sprintf(besideYAML, t.TempDir()), "commit: {policies", "commit: {delay: 10m, policies", 1)
+	p, now := clocked(t, &sim{yaml: yaml, rounds: 1}, policy)
+	minute := time.Minute.Microseconds()
+	p.c.intake.follow("lags")
+	advance(t, p)
+	if p.Stats.PublishedFiles.Load() == 0 {
+		t.Fatal("nothing is published")
+	}
+	*now += 20 * minute
+	advance(t, p)
+	if n := p.Stats.Announced.Load(); n != 0 {
+		t.Fatalf("%d partitions announced by a delay of 10m, 20m behind the source", n)
+	}
+	for m := range 21 {
+		p.c.intake.atHead("lags", *now)
+		advance(t, p)
+		if n := p.Stats.Announced.Load(); n > 0 && m < 20 {
+			t.Fatalf("%d partitions announced %s after it has caught up", n, time.Duration(m)*30*time.Second)
+		}
+		*now += minute / 2
+	}
+	advance(t, p)
+	if p.Stats.Announced.Load() == 0 {
+		t.Fatal("nothing is announced, although it has kept up for longer than the delay")
 	}
 }

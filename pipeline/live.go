@@ -119,6 +119,7 @@ func (l *live) open() error {
 	watch := source.Watch{
 		CaughtUp: func(id string) { l.p.c.intake.polled(id, l.p.c.now()) },
 		Hold:     l.p.c.intake.hold,
+		AtHead:   func(id string) { l.p.c.intake.atHead(id, l.p.c.now()) },
 	}
 	n := 1
 	if l.p.cfg.Source != nil {
@@ -141,6 +142,7 @@ func (l *live) open() error {
 // give hands new splits to the readers that have fewest.
 func (l *live) give(ctx context.Context, splits []source.Split) error {
 	for _, s := range splits {
+		l.p.c.intake.follow(s.ID)
 		from, err := l.p.Own(ctx, s.ID)
 		if err != nil {
 			return err
@@ -224,6 +226,7 @@ func (l *live) write(ctx context.Context, r *liveReader, ev source.Event) error 
 
 // ended notes the end of a split. The last one ends the run.
 func (l *live) ended(r *liveReader, id string) {
+	l.p.c.intake.unfollow(id)
 	l.mu.Lock()
 	if i := slices.Index(r.splits, id); i >= 0 { // a split ends once
 		r.splits = slices.Delete(r.splits, i, i+1)

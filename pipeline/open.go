@@ -262,7 +262,7 @@ func (p *Pipeline) assemble(ctx context.Context, o Options, log *ledger.Ledger) 
 	w.Known = p.c.intake.named
 	p.c.staging = newStaging(log.State())
 	p.c.restage()
-	p.c.core.Start(o.Now())
+	p.c.started = o.Now()
 	policies, err := p.policies(ctx, o, log, location)
 	if err != nil {
 		return err

@@ -40,6 +40,11 @@ type Watch struct {
 	CaughtUp func(split string)
 	// Hold says that there is something to read.
 	Hold func(split string)
+	// AtHead says that what was fetched of the split reaches to the end of what
+	// there is to read just now. It is said again and again, also of a split that
+	// is written to without a pause; of one that lags, or whose fetches fail, it is
+	// not.
+	AtHead func(split string)
 }
 
 // LiveReader reads splits side by side. Read and Close are one goroutine's, Add

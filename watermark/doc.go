@@ -29,6 +29,8 @@
 //     not ended are idle, it is the wall clock (of polled ones: that of
 //     the earliest of their last empty answers) less out_of_orderness and
 //     idle_timeout.
+//   - T7: the watermark of a checkpoint speaks of the rows in it: who became idle
+//     after they were cut may have had others in between.
 //
 // After a restart Current starts from the checkpoint (Restore), and each
 // source partition from its own checkpointed watermark (Own).

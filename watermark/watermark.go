@@ -29,6 +29,7 @@ type source struct {
 	since     int64 // when it caught up
 	polled    bool  // it is asked again and again
 	seen      int64 // when it last answered that it is caught up
+	holds     uint64
 }
 
 // New makes a Tracker that owns nothing.
@@ -118,6 +119,7 @@ func (t *Tracker) Polled(name string, now int64) {
 func (t *Tracker) Hold(name string) {
 	if s := t.sources[name]; s != nil {
 		s.hold()
+		s.holds++
 	}
 }
 
@@ -146,16 +148,36 @@ func (t *Tracker) Of(name string) int64 {
 	return NoWatermark
 }
 
+// Idling are the source partitions that are idle at the time now, with how often
+// each was held so far.
+type Idling map[string]uint64
+
+// Idling finds them.
+func (t *Tracker) Idling(now int64) Idling {
+	out := make(Idling)
+	for name, s := range t.sources { // each by itself: order does not matter
+		if !s.ended && t.isIdle(s, now) {
+			out[name] = s.holds
+		}
+	}
+	return out
+}
+
 // Current is the watermark of all source partitions together at the wall-clock
 // time now (microseconds).
-func (t *Tracker) Current(now int64) int64 {
+func (t *Tracker) Current(now int64) int64 { return t.CurrentOf(now, nil) }
+
+// CurrentOf is Current where only those count as idle that were idle before, when
+// what was read was cut, and have not been held since: one that had rows in
+// between, which are not in the cut, and is idle again, holds Current (T7). nil: all.
+func (t *Tracker) CurrentOf(now int64, before Idling) int64 {
 	const none = math.MaxInt64
 	active, ended, idle, at := int64(none), int64(NoWatermark), false, now
-	for _, s := range t.sources { // minimum, maximum and or: order does not matter
+	for name, s := range t.sources { // minimum, maximum and or: order does not matter
 		switch {
 		case s.ended:
 			ended = max(ended, s.watermark)
-		case t.isIdle(s, now):
+		case t.isIdle(s, now) && before.has(name, s.holds):
 			idle = true
 			if s.polled {
 				at = min(at, s.seen)
@@ -173,6 +195,11 @@ func (t *Tracker) Current(now int64) int64 {
 	}
 	t.current = max(t.current, w) // T1
 	return t.current
+}
+
+func (i Idling) has(name string, holds uint64) bool {
+	was, idle := i[name]
+	return i == nil || idle && was == holds
 }
 
 func (t *Tracker) isIdle(s *source, now int64) bool {

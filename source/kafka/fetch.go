@@ -251,6 +251,18 @@ func (r *reader) answer(asked map[key]*partition, resp *kmsg.FetchResponse, room
 	return err
 }
 
+// head says so when nothing that can be read is behind what was fetched of a
+// partition. The caller has the lock.
+func (r *reader) head(p *partition, q *kmsg.FetchResponseTopicPartition) {
+	last := q.LastStableOffset
+	if last < 0 {
+		last = q.HighWatermark
+	}
+	if last >= 0 && max(p.next, p.void) >= last && p.next <= q.HighWatermark {
+		r.w.AtHead(p.id)
+	}
+}
+
 // isBare says that no partition of an answer has messages, so that none was
 // left out for want of room.
 func isBare(resp *kmsg.FetchResponse) bool {
@@ -296,6 +308,7 @@ func (r *reader) partition(p *partition, q *kmsg.FetchResponseTopicPartition, ba
 	if r.atEnd(p) {
 		f.end, p.ended = true, true
 	}
+	r.head(p, q)
 	p.pending++
 	r.buffered += f.size
 	r.queue = append(r.queue, f)

@@ -203,11 +203,12 @@ func TestEmptyBeforeTheEnd(t *testing.T) {
 		name         string
 		stable       int64
 		beside, want bool
+		head         bool // of what can be read
 		local        int64
 		replica      int32
 	}{
-		{name: "nothing there", stable: 5, want: true},
-		{name: "open transaction", stable: 3},
+		{name: "nothing there", stable: 5, want: true, head: true},
+		{name: "open transaction", stable: 3, head: true},
 		{name: "no room beside another one", stable: 5, beside: true},
 		{name: "tiered storage", stable: 5, local: 4},
 		{name: "another replica is to be asked", stable: 5, replica: 1},
@@ -215,10 +216,11 @@ func TestEmptyBeforeTheEnd(t *testing.T) {
 	} {
 		b := newBench(t)
 		b.localStart(c.local)
-		caught, held := []string(nil), []string(nil)
+		caught, held, heads := []string(nil), []string(nil), []string(nil)
 		lr, err := b.source().Reader(source.Watch{
 			CaughtUp: func(id string) { caught = append(caught, id) },
 			Hold:     func(id string) { held = append(held, id) },
+			AtHead:   func(id string) { heads = append(heads, id) },
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -251,7 +253,7 @@ func TestEmptyBeforeTheEnd(t *testing.T) {
 		}
 		resp.Topics = append(resp.Topics, topic)
 		for range 2 { // what the first answer says has to be proved
-			caught, held = nil, nil
+			caught, held, heads = nil, nil, nil
 			if err := r.answer(asked, resp, 0); err != nil {
 				t.Errorf("%s: %v", c.name, err)
 			}
@@ -265,6 +267,9 @@ func TestEmptyBeforeTheEnd(t *testing.T) {
 		if got := slices.Contains(caught, firstSplit); got != c.want || got == slices.Contains(held, firstSplit) {
 			t.Errorf("%s: caught up: %v, held: %v", c.name, caught, held)
 		}
+		if got := slices.Contains(heads, firstSplit); got != c.head {
+			t.Errorf("%s: at the head: %v, want %v", c.name, got, c.head)
+		}
 	}
 }
 
@@ -275,7 +280,7 @@ func TestOpenTransactionIsLogged(t *testing.T) {
 	s := b.source()
 	var said bytes.Buffer
 	s.log = slog.New(slog.NewTextHandler(&said, nil))
-	lr, err := s.Reader(source.Watch{CaughtUp: func(string) {}, Hold: func(string) {}})
+	lr, err := s.Reader(source.Watch{CaughtUp: func(string) {}, Hold: func(string) {}, AtHead: func(string) {}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -39,6 +39,7 @@ func (r *reader) empty(p *partition, q *kmsg.FetchResponseTopicPartition, bare b
 		return
 	}
 	r.blocked(p, q)
+	r.head(p, q)
 	switch {
 	case q.HighWatermark < 0 || p.next != q.HighWatermark && p.void != q.HighWatermark:
 		r.w.Hold(p.id)

@@ -3,6 +3,7 @@ package kafka
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"sync"
@@ -29,6 +30,7 @@ type bench struct {
 	mu      sync.Mutex
 	caught  map[string]int
 	held    map[string]int
+	heads   map[string]int
 }
 
 func newBench(t *testing.T) *bench {
@@ -51,7 +53,7 @@ func newBenchOf(t *testing.T, brokers int, partitions int32) *bench {
 	t.Cleanup(client.Close)
 	cfg := &config.Kafka{Brokers: c.ListenAddrs(), Topics: []string{"t"}, Start: "earliest", Group: "g", OffsetOutOfRange: "halt",
 		Discover: config.Duration(time.Minute), StartTimeout: config.Duration(patience)}
-	return &bench{t: t, cluster: c, client: client, cfg: cfg, caught: make(map[string]int), held: make(map[string]int)}
+	return &bench{t: t, cluster: c, client: client, cfg: cfg, caught: make(map[string]int), held: make(map[string]int), heads: make(map[string]int)}
 }
 
 func (b *bench) produce(first, n int, partition int32) {
@@ -98,7 +100,7 @@ func (b *bench) reader(s *Source) source.LiveReader {
 			m[id]++
 		}
 	}
-	r, err := s.Reader(source.Watch{CaughtUp: note(b.caught), Hold: note(b.held)})
+	r, err := s.Reader(source.Watch{CaughtUp: note(b.caught), Hold: note(b.held), AtHead: note(b.heads)})
 	if err != nil {
 		b.t.Fatal(err)
 	}
@@ -242,6 +244,70 @@ func TestMoveAndCaughtUp(t *testing.T) {
 	defer b.mu.Unlock()
 	if b.caught[splits[0].ID] < 2 || b.held[splits[0].ID] == 0 {
 		t.Errorf("caught up %d times, held %d times", b.caught[splits[0].ID], b.held[splits[0].ID])
+	}
+}
+
+// A split with more than was fetched lags, also when it is written to without a
+// pause; one of which everything was fetched does not.
+func TestLagIsTold(t *testing.T) {
+	b := newBench(t)
+	const n = 40
+	const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+	rng := rand.New(rand.NewPCG(1, 2))
+	for i := range n { // together more than a reader has room for, also compressed
+		wide := make([]byte, 50_000)
+		for k := range wide {
+			wide[k] = letters[rng.IntN(len(letters))]
+		}
+		b.produceText(fmt.Sprintf(`{"id":%d,"x":%q}`, i, wide), 0)
+	}
+	s := b.source()
+	splits, err := s.Splits(context.Background(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, k := b.reader(s), &taken{}
+	heads := func() int {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		return b.heads[splits[0].ID]
+	}
+	read := func() {
+		t.Helper()
+		ctx, cancel := context.WithTimeout(context.Background(), patience)
+		defer cancel()
+		ev, err := r.Read(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		k.take(t, ev.Batch)
+	}
+	if err := r.Add(splits[0], k.Source); err != nil {
+		t.Fatal(err)
+	}
+	for len(k.rows) == 0 {
+		read()
+	}
+	if h := heads(); h > 0 {
+		t.Errorf("with %d of %d messages it is said %d times to be at the head", len(k.rows), n, h)
+	}
+	for len(k.rows) < n {
+		read()
+	}
+	if heads() == 0 {
+		t.Error("everything was fetched, and it is not said to be at the head")
+	}
+	// Each message finds the reader where the one before ended: there is no
+	// empty answer that would say so.
+	for i := range 3 {
+		was := heads()
+		b.produce(n+i, 1, 0)
+		for len(k.rows) < n+i+1 {
+			read()
+		}
+		if heads() == was {
+			t.Errorf("message %d was fetched, and it is not said to be at the head", n+i)
+		}
 	}
 }
 

@@ -154,9 +154,7 @@ func (c *Catalog) settle(ctx context.Context, t *hms.Table, batch []*part) error
 			return nil
 		}
 		if round == rounds {
-			for _, p := range append(add, alter...) {
-				p.err = fault.New(fault.Retry, "does another job write it?", "the metastore does not keep what partition %s of %s.%s was given", p.name, t.DbName, t.TableName)
-			}
+			c.unkept(t, batch, append(add, alter...), found)
 			return nil
 		}
 		if err := c.each(ctx, add, func(ps []*part) error { return c.add(ctx, t, ps) }); err != nil {
@@ -165,6 +163,31 @@ func (c *Catalog) settle(ctx context.Context, t *hms.Table, batch []*part) error
 		if err := c.each(ctx, alter, func(ps []*part) error { return c.alter(ctx, t, ps, found) }); err != nil {
 			return err
 		}
+	}
+}
+
+// unkept says what the metastore has in place of what partitions were given. What
+// came back and nobody asked for is how it keeps their names: its database knows
+// fewer letters, and readers would look for another partition.
+func (c *Catalog) unkept(t *hms.Table, batch, ps []*part, found map[string]*hms.Partition) {
+	asked := make(map[string]bool, len(batch))
+	for _, p := range batch {
+		asked[valuesKey(p.values)] = true
+	}
+	var instead []string
+	for key, h := range found {
+		if !asked[key] {
+			instead = append(instead, partitionName(t, h.Values))
+		}
+	}
+	slices.Sort(instead)
+	for _, p := range ps {
+		if len(instead) > 0 {
+			p.err = fault.New(fault.Retry, "its database does not keep all letters (a latin1 PART_NAME?): change that, drop what is wrong there, or partition by other values",
+				"partition %s of %s.%s is not in the metastore after it was added; what it has instead is %s", p.name, t.DbName, t.TableName, strings.Join(instead, ", "))
+			continue
+		}
+		p.err = fault.New(fault.Retry, "does another job write it?", "the metastore does not keep what partition %s of %s.%s was given", p.name, t.DbName, t.TableName)
 	}
 }
 

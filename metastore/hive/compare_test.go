@@ -43,6 +43,13 @@ func TestCompare(t *testing.T) {
 	if got := kinds(); got != "" {
 		t.Errorf("after announcing: %s", got)
 	}
+	// Compacted at rest: fewer files, the same rows, no announcement.
+	compacted := *st.Partitions[ledger.PartitionKey(ledger.MainTable, "hr=07")]
+	compacted.Files, compacted.AnnouncedFiles, compacted.AnnouncedBytes = 1, 1, 150
+	st.Partitions[ledger.PartitionKey(ledger.MainTable, "hr=07")] = &compacted
+	if got := kinds(); got != "" {
+		t.Errorf("after compaction at rest: %s", got)
+	}
 	s.DropPartition("web.t", "hr=7")
 	s.MovePartition("web.t", "hr=8", "file:/elsewhere/8")
 	st.Partitions[ledger.PartitionKey(ledger.MainTable, "hr=09")].Announced = 3

@@ -139,7 +139,7 @@ func (h *handler) GetPartitionsByNames(_ context.Context, db, name string, names
 	}
 	var out []*hms.Partition
 	for _, n := range names {
-		if p := t.parts[n]; p != nil {
+		if p := t.parts[h.s.kept(n)]; p != nil {
 			out = append(out, p)
 		}
 	}
@@ -158,7 +158,10 @@ func (h *handler) AddPartitionsReq(_ context.Context, req *hms.AddPartitionsRequ
 	}
 	fresh := make(map[string]*hms.Partition)
 	for _, p := range req.Parts {
-		n := nameOf(t.table, p.Values)
+		n := h.s.kept(nameOf(t.table, p.Values))
+		for i := range p.Values {
+			p.Values[i] = h.s.kept(p.Values[i])
+		}
 		if fresh[n] != nil {
 			return nil, &hms.MetaException{Message: "duplicate partition " + n}
 		}
@@ -245,4 +248,16 @@ func (s *Server) MovePartition(name, partition, location string) {
 	sd.Location = location
 	p.Sd = &sd
 	s.tables[name].parts[partition] = &p
+}
+
+// Change lets f change a partition, as somebody else might, and returns it.
+func (s *Server) Change(name, partition string, f func(*hms.Partition)) *hms.Partition {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	p := *s.tables[name].parts[partition]
+	sd := *p.Sd
+	p.Sd, p.Parameters = &sd, maps.Clone(p.Parameters)
+	f(&p)
+	s.tables[name].parts[partition] = &p
+	return &p
 }

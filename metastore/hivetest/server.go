@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io"
 	"net"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -24,6 +25,7 @@ type Server struct {
 	mu             sync.Mutex
 	user, password string
 	before         func(call string) error
+	latin1         bool
 
 	conns  map[net.Conn]bool
 	calls  []string
@@ -60,6 +62,27 @@ func (s *Server) Before(f func(call string) error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.before = f
+}
+
+// Latin1 has the server keep partitions as a database does whose columns have no
+// other letters: a question mark stands for each, in what it is asked for, too.
+func (s *Server) Latin1() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.latin1 = true
+}
+
+// kept is text as the server keeps it. The caller has the lock.
+func (s *Server) kept(text string) string {
+	if !s.latin1 {
+		return text
+	}
+	return strings.Map(func(r rune) rune {
+		if r > 0xff {
+			return '?'
+		}
+		return r
+	}, text)
 }
 
 // Address is host:port, the same after a restart.

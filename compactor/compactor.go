@@ -31,6 +31,8 @@ type Options struct {
 	// Syncs is how many directories Publish syncs at once: a file system makes
 	// those that are asked for together durable together. 0: one by one.
 	Syncs int
+	// OpenInputs is how many inputs each worker may have open; 0: OpenInputs.
+	OpenInputs int
 	// Throttle bounds what all workers read; nil: no limit.
 	Throttle *Throttle
 	// Schema is the Parquet schema of a table (ledger.MainTable, …).

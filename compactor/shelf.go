@@ -7,11 +7,11 @@ import (
 	"github.com/hivesink/hivesink/storage"
 )
 
-// openInputs is how many inputs of a unit are open at the same time. A partition
-// with little traffic may hold thousands of small parts until max_delay, more
-// than a process may have descriptors; and what the log has planned is tried
-// again after each start.
-const openInputs = 64
+// OpenInputs is how many inputs of a unit are open at the same time, unless
+// Options.OpenInputs says that it is fewer. A partition with little traffic may
+// hold thousands of small parts until max_delay, more than a process may have
+// descriptors; and what the log has planned is tried again after each start.
+const OpenInputs = 64
 
 // shelf has the inputs of a unit that are open, the longest first. They are read
 // one after the other, by one goroutine.
@@ -50,7 +50,7 @@ func (x *shelved) reach() error {
 		return nil
 	}
 	s := x.s
-	if len(s.open) == openInputs {
+	if n := s.o.OpenInputs; len(s.open) == OpenInputs || n > 0 && len(s.open) >= n {
 		s.open[0].put()
 		s.open = append(s.open[:0], s.open[1:]...)
 	}

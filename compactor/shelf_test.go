@@ -1,6 +1,7 @@
 package compactor
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/hivesink/hivesink/ledger"
@@ -36,16 +37,21 @@ func (r countedReader) Close() error {
 // TestManyInputs: however many inputs a unit has, few of them are open at once,
 // and the target has all of them, in order (C4, C5).
 func TestManyInputs(t *testing.T) {
+	manyInputs(t, 0, OpenInputs)
+	manyInputs(t, 4, 4) // a process that may have few descriptors
+}
+
+func manyInputs(t *testing.T, set, most int) {
 	for name, final := range map[string]func(i int) bool{
 		"rewrite": func(int) bool { return false },
 		"merge":   func(i int) bool { return i%2 == 0 },
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run(fmt.Sprint(name, most), func(t *testing.T) {
 			b := newBench(t)
 			fs := &counted{FS: b.o.FS}
-			b.o.FS = fs
+			b.o.FS, b.o.OpenInputs = fs, set
 			j := Job{Unit: ledger.Unit{ID: "0000000000000001", Target: "part-1-0000000000000001.parquet", Mode: name}}
-			for i := range 5 * openInputs {
+			for i := range 5 * OpenInputs {
 				in := b.part(t, 1+i%3, final(i))
 				j.Inputs = append(j.Inputs, in)
 				j.Unit.Inputs = append(j.Unit.Inputs, in.ID)
@@ -55,7 +61,7 @@ func TestManyInputs(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if fs.most > openInputs+1 || fs.open != 0 { // and the target, which is verified
+			if fs.most > most+1 || fs.open != 0 { // and the target, which is verified
 				t.Errorf("%d files open at once, %d at the end", fs.most, fs.open)
 			}
 			b.check(t, built)

@@ -9,9 +9,9 @@ import (
 	"github.com/hivesink/hivesink/storage"
 )
 
-// openLimit is how many files a worker keeps open, however many inputs a
-// target has.
-const openLimit = 64
+// OpenFiles is how many files a worker keeps open, however many inputs a target
+// has, unless Options.OpenFiles says that it is fewer.
+const OpenFiles = 64
 
 // handles opens files when they are read and closes those that have waited
 // longest, so that thousands of inputs need few descriptors.
@@ -20,6 +20,7 @@ type handles struct {
 	fs       storage.FS
 	throttle *compactor.Throttle
 	read     *atomic.Int64
+	most     int
 
 	mu    sync.Mutex
 	open  map[string]storage.Reader
@@ -27,7 +28,11 @@ type handles struct {
 }
 
 func newHandles(ctx context.Context, o *Options) *handles {
-	return &handles{ctx: ctx, fs: o.FS, throttle: o.Throttle, read: &o.Stats.BytesRead, open: make(map[string]storage.Reader)}
+	h := &handles{ctx: ctx, fs: o.FS, throttle: o.Throttle, read: &o.Stats.BytesRead, open: make(map[string]storage.Reader), most: OpenFiles}
+	if o.OpenFiles > 0 {
+		h.most = min(h.most, o.OpenFiles)
+	}
+	return h
 }
 
 // input is a file that is read through handles.
@@ -42,14 +47,14 @@ func (in input) ReadAt(p []byte, off int64) (int, error) {
 	defer h.mu.Unlock()
 	r, ok := h.open[in.name]
 	if !ok {
-		var err error
-		if r, err = h.fs.Open(in.name); err != nil {
-			return 0, err
-		}
-		if len(h.order) == openLimit {
+		if len(h.order) == h.most {
 			_ = h.open[h.order[0]].Close() // it was read, no error can matter
 			delete(h.open, h.order[0])
 			h.order = append(h.order[:0], h.order[1:]...)
+		}
+		var err error
+		if r, err = h.fs.Open(in.name); err != nil {
+			return 0, err
 		}
 		r = h.throttle.Slow(h.ctx, r)
 		h.open[in.name] = r

@@ -39,6 +39,7 @@ type Options struct {
 	// FooterMemory bounds what the open footers of a target's inputs take; 0: no
 	// bound.
 	FooterMemory int64
+	OpenFiles    int // of a worker; 0: OpenFiles
 	CreatedBy    string
 	Random       func() uint64 // safe for concurrent use
 	Now          func() time.Time

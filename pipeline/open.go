@@ -29,6 +29,7 @@ import (
 	"github.com/hivesink/hivesink/record"
 	"github.com/hivesink/hivesink/rolling"
 	"github.com/hivesink/hivesink/storage"
+	"github.com/hivesink/hivesink/storage/localfs"
 	"github.com/hivesink/hivesink/storage/spool"
 	"github.com/hivesink/hivesink/watermark"
 	"github.com/hivesink/hivesink/writer"
@@ -246,7 +247,7 @@ func (p *Pipeline) assemble(ctx context.Context, o Options, log *ledger.Ledger) 
 		log: log, fs: o.FS, writer: w, uploads: uploads,
 		compact: &compactor.Options{FS: stage, Objects: objects(o.FS), Room: room(stage), Staging: log.Staging(), Pipeline: cfg.Pipeline, TableID: log.State().Owner.Table,
 			Epoch: log.Epoch(), Codec: cfg.Table.Compression, CreatedBy: createdBy,
-			Syncs: syncs(o.Inline), Throttle: compactor.NewThrottle(int64(cfg.Compaction.BytesPerSecond)),
+			Syncs: syncs(o.Inline), OpenInputs: localfs.Each(cfg.Compaction.Parallelism, compactor.OpenInputs), Throttle: compactor.NewThrottle(int64(cfg.Compaction.BytesPerSecond)),
 			Schema: func(t string) *parquetfile.Schema { return schemas[t] }, Location: location},
 		plan: coordinator.Options{Policy: policy, FileSize: int64(cfg.Compaction.FileSize),
 			MaxDelay: time.Duration(cfg.Compaction.MaxDelay).Microseconds(), MaxCheckpoints: cfg.Compaction.MaxCheckpoints,

@@ -94,7 +94,7 @@ func compactOptions(a *app, cfg *config.Config) (o maintenance.Options, err erro
 	o = maintenance.Options{FS: localfs.New().(storage.Exchanger), Root: root, FileSize: int64(cfg.Compaction.FileSize),
 		Codec: cfg.Table.Compression, KeepCodec: !cfg.Given("table.compression"), Parallelism: cfg.Compaction.Parallelism,
 		Throttle: compactor.NewThrottle(int64(cfg.Compaction.BytesPerSecond)), CreatedBy: "hivesink version " + hivesink.Version,
-		FooterMemory: int64(cfg.Limits.Memory) / 2 / int64(cfg.Compaction.Parallelism), Random: pipeline.RandomBits, Stats: new(maintenance.Stats)}
+		OpenFiles: localfs.Each(cfg.Compaction.Parallelism, maintenance.OpenFiles), FooterMemory: int64(cfg.Limits.Memory) / 2 / int64(cfg.Compaction.Parallelism), Random: pipeline.RandomBits, Stats: new(maintenance.Stats)}
 	o.Partitions, _ = a.flags.GetStringArray("partition")
 	o.DryRun, _ = a.flags.GetBool("dry-run")
 	o.AllowWindow, _ = a.flags.GetBool("allow-window")

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hivesink/hivesink/config"
 	"github.com/hivesink/hivesink/ledger"
 	"github.com/hivesink/hivesink/record"
 	"github.com/hivesink/hivesink/source"
@@ -180,5 +181,80 @@ func TestSplitIsChosenBeforeItIsAdded(t *testing.T) {
 	<-done
 	if id := <-a.removed; id != "a/1" {
 		t.Errorf("%s is chosen: this test tests nothing", id)
+	}
+}
+
+// TestMoreReadersThanSplits: WM-01b. Readers without a split neither hold the
+// watermark nor push it on: it is that of the splits, nothing is late because of
+// them, and the run ends with the splits.
+func TestMoreReadersThanSplits(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	s := &sim{yaml: fmt.Sprintf(besideYAML, t.TempDir())}
+	cfg := s.config(t)
+	cfg.Source.Readers, cfg.Commit.Trigger = 4, config.TriggerPartitionTime
+	policy := newService()
+	policy.works()
+	p, err := Open(ctx, Options{Config: cfg, Version: "test", FS: memfs.New(), NoLock: true, Random: s.random, catalog: policy})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Release()
+	src := &played{}
+	half := make(chan struct{}) // closed when both splits have rows in a lane
+	var wrote sync.WaitGroup
+	wrote.Add(2)
+	for range 4 {
+		r := newPlayedReader(t)
+		step := 0
+		r.read = func(ctx context.Context) (source.Event, error) {
+			if got := r.splits(); len(got) == 1 {
+				switch step++; step {
+				case 1:
+					return source.Event{Split: got[0], Batch: s.batch(p.Schema(), 0, 0)}, nil
+				case 2:
+					wrote.Done() // the batch before was taken
+					select {
+					case <-half:
+						return source.Event{Split: got[0], Batch: &record.Batch{FirstRow: simBatch, Position: "end", End: true}}, nil
+					case <-ctx.Done():
+					}
+				}
+			}
+			<-ctx.Done()
+			return source.Event{}, ctx.Err()
+		}
+		src.readers = append(src.readers, r)
+	}
+	go func() { // ends with both splits, or the test has failed
+		wrote.Wait()
+		defer close(half)
+		if err := p.Checkpoint(ctx); err != nil {
+			t.Error(err)
+			return
+		}
+		st, err := p.State(ctx)
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		// Rows 0 to 3 of each, less an hour of disorder.
+		if want := simTime(3) - time.Hour.Microseconds(); st.Watermark != want {
+			t.Errorf("watermark %v, want %v", time.UnixMicro(st.Watermark).UTC(), time.UnixMicro(want).UTC())
+		}
+	}()
+	l := &live{p: p, src: src}
+	finished, err := l.run(ctx, []source.Split{{ID: "a"}, {ID: "b"}})
+	if err != nil || !finished {
+		t.Fatalf("finished: %v, %v", finished, err)
+	}
+	if src.made != 4 {
+		t.Fatalf("%d readers", src.made)
+	}
+	if n := p.Stats.RowsLate.Load(); n != 0 {
+		t.Errorf("%d rows are late", n)
+	}
+	if n := p.Stats.RowsRead.Load(); n != 2*simBatch {
+		t.Errorf("%d rows read", n)
 	}
 }

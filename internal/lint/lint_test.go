@@ -225,3 +225,15 @@ func TestWritingByFullPath(t *testing.T) {
 		}
 	}
 }
+
+// TestZonesAreInTheBinary: the binary behaves the same on a host without a zone
+// database (TZ-01).
+func TestZonesAreInTheBinary(t *testing.T) {
+	out, err := exec.Command("go", "list", "-deps", module+"/cmd/hivesink", module).Output()
+	if err != nil {
+		t.Fatalf("go list: %v", err)
+	}
+	if !slices.Contains(strings.Fields(string(out)), "time/tzdata") {
+		t.Error("time/tzdata is not linked")
+	}
+}

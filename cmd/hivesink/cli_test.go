@@ -11,6 +11,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/parquet-go/parquet-go"
 
@@ -251,28 +252,47 @@ func TestTerminate(t *testing.T) {
 	tb.fsck(exitDone)
 }
 
-// TestFsckBesideARun: what moves is no fault.
+// TestFsckBesideARun: what moves is no fault. The input goes on until fsck has
+// looked often, and seen rows that are still hidden.
 func TestFsckBesideARun(t *testing.T) {
-	tb := newTable(t, madeUp(30_000, 15_000))
-	p := start(t, nil, binary, "run", "-c", tb.config, "--json", "--set", "compaction.max_delay=100ms")
+	tb := newTable(t, stdinYAML)
+	p, w := tb.feed(line(0)+"\n", "--set", "compaction={file_size: 64KB, max_delay: 100ms}")
 	if !p.Until(t, "the first log record", func() bool { return tb.records() > 0 }) {
 		t.Fatal(p.End())
 	}
-	n, pending := 0, 0
-	for !p.Ended() {
-		rep := tb.fsck(exitDone)
-		if rep.PendingRows > 0 {
+	enough, fed := make(chan struct{}), make(chan int, 1)
+	go func() { // joined through fed
+		rows := 1
+		for pace := time.NewTicker(20 * time.Millisecond); ; <-pace.C {
+			select {
+			case <-enough:
+				fed <- rows
+				return
+			default:
+			}
+			var b strings.Builder
+			for range 300 {
+				b.WriteString(line(rows) + "\n")
+				rows++
+			}
+			if _, err := io.WriteString(w, b.String()); err != nil {
+				fed <- -1 // the run has ended, as is seen below
+				return
+			}
+		}
+	}()
+	for n, pending := 0, 0; (n < 10 || pending == 0) && !p.Ended(); n++ {
+		if rep := tb.fsck(exitDone); rep.PendingRows > 0 {
 			pending++
 		}
-		n++
 	}
+	close(enough)
+	rows := <-fed
+	w.Close()
 	if r := p.Wait(t); r.Code != exitDone {
 		t.Fatal(r)
 	}
-	if n < 5 || pending == 0 {
-		t.Fatalf("only %d looks beside the run, %d at hidden rows", n, pending)
-	}
-	tb.wantIDs(30_000)
+	tb.wantIDs(rows)
 	tb.checkFinished()
 }
 

@@ -97,13 +97,17 @@ func (w *watcher) watch() (stop func() error) {
 	var err error
 	var wg sync.WaitGroup
 	wg.Go(func() {
-		for err == nil {
+		for began := time.Now(); err == nil; {
 			select {
 			case <-quit:
 				err = w.look()
 				return
 			default:
 				err = w.look()
+			}
+			if busy := time.Since(began); busy > 10*time.Millisecond {
+				time.Sleep(busy) // as much time for the others
+				began = time.Now()
 			}
 		}
 	})
@@ -168,12 +172,12 @@ func (tb *table) moment(p *testproc.Process, rng *rand.Rand, atEnd bool) bool {
 
 // TestKill kills a run again and again, at random moments, at log records and
 // in the last compactions, and spoils the state directory in between.
-func TestKill(t *testing.T) { killAgain(t, killYAML, killRows, 24) }
+func TestKill(t *testing.T) { killAgain(t, killYAML, killRows, 60_000, 24) }
 
 // TestKillWithBundles does the same with many small partitions.
-func TestKillWithBundles(t *testing.T) { killAgain(t, killBundlesYAML, 60_000, 12) }
+func TestKillWithBundles(t *testing.T) { killAgain(t, killBundlesYAML, 60_000, 20_000, 12) }
 
-func killAgain(t *testing.T, yaml string, rows, want int) {
+func killAgain(t *testing.T, yaml string, rows, rate, want int) {
 	if testing.Short() {
 		want = 4
 	}
@@ -186,6 +190,17 @@ func killAgain(t *testing.T, yaml string, rows, want int) {
 		}
 	}()
 	rng := rand.New(rand.NewPCG(uint64(seed), 1))
+	// On a busy machine a run may read far before it is killed: then again, slower.
+	for ; !killTable(t, yaml, rows, rate, want, rng); rate /= 8 {
+		if rate < 1000 {
+			t.Fatal("the runs read too fast for the kills")
+		}
+	}
+}
+
+// killTable is killAgain on one table. False: nothing is wrong with it, but the
+// input ended before there were kills enough.
+func killTable(t *testing.T, yaml string, rows, rate, want int, rng *rand.Rand) bool {
 	tb := newTable(t, yaml)
 	w := &watcher{root: tb.root, seen: make(map[string]bool), ids: make(map[int64]string)}
 	stop := w.watch()
@@ -196,7 +211,7 @@ func killAgain(t *testing.T, yaml string, rows, want int) {
 	late := min(killsAtEnd, max(1, want/2))
 	hits, atEnd, missed := 0, 0, 0
 	for {
-		p := start(t, nil, binary, "run", "-c", tb.config, "--json")
+		p := start(t, nil, binary, "run", "-c", tb.config, "--json", "--set", fmt.Sprintf("source.datagen.rate=%d", rate))
 		end := hits >= want-late
 		if hits < want && tb.moment(p, rng, end) && p.Kill(t) {
 			hits++
@@ -221,12 +236,6 @@ func killAgain(t *testing.T, yaml string, rows, want int) {
 		t.Fatal(err)
 	}
 	t.Logf("%d kills hit, %d of them after the end of input, %d runs got away; %d log records, %d files, listed %d times", hits, atEnd, missed-1, tb.records(), len(w.seen), w.looks)
-	if hits < want-late+1 {
-		t.Fatalf("only %d of %d kills hit a live process", hits, want)
-	}
-	if atEnd == 0 {
-		t.Fatal("no kill came after the end of input")
-	}
 	if len(w.ids) != rows {
 		t.Fatalf("the reader has seen %d ids, want %d", len(w.ids), rows)
 	}
@@ -239,6 +248,7 @@ func killAgain(t *testing.T, yaml string, rows, want int) {
 	if err != nil || len(staging) > 0 {
 		t.Fatalf("staging of former owners is left after an empty run: %v %v", staging, err)
 	}
+	return hits > want-late && atEnd > 0
 }
 
 // checkFinished checks what holds after the end of a bounded input.

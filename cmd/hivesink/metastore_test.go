@@ -36,7 +36,7 @@ func newAnnounced(t *testing.T, columns, more string) *announced {
 	t.Helper()
 	s := hivetest.New(t)
 	a := &announced{s: s}
-	a.table = newTable(t, a.yaml(columns, "metastore: {type: hive, uri: \"thrift://"+s.Address()+"\", timeout: 5s, connect_timeout: 1s"+more+"}"))
+	a.table = newTable(t, a.yaml(columns, "metastore: {type: hive, uri: \"thrift://"+s.Address()+"\", timeout: 2m, connect_timeout: 1m"+more+"}"))
 	return a
 }
 
@@ -137,7 +137,7 @@ func TestTableDropped(t *testing.T) {
 		a.day()
 		a.run()
 	}
-	a.write("sink.yaml", strings.Replace(a.yaml(listedColumns, "metastore: {type: hive, uri: \"thrift://"+a.s.Address()+"\", timeout: 5s}"), "{dir}", a.dir, -1))
+	a.write("sink.yaml", strings.Replace(a.yaml(listedColumns, "metastore: {type: hive, uri: \"thrift://"+a.s.Address()+"\", timeout: 2m, connect_timeout: 1m}"), "{dir}", a.dir, -1))
 	a.s.DropTable("default.t")
 	a.day()
 	r := want(t, exitFailed, "run", "-c", a.config) // not made by itself: nobody said so
@@ -202,7 +202,7 @@ func TestColumnsFromMetastore(t *testing.T) {
 	a.day()
 	a.run()
 	bare := strings.NewReplacer("COLUMNS", "", "  partitioned_by: [dt]\n", "", "METASTORE",
-		"metastore: {type: hive, uri: \"thrift://"+a.s.Address()+"\", timeout: 5s, connect_timeout: 1s}").Replace(announcedYAML)
+		"metastore: {type: hive, uri: \"thrift://"+a.s.Address()+"\", timeout: 2m, connect_timeout: 1m}").Replace(announcedYAML)
 	a.write("sink.yaml", bare)
 	a.day()
 	if s := a.run(); s.RowsRead != 1 || s.RowsBad != 0 {

@@ -31,7 +31,7 @@ func (p *Pipeline) loop(ctx context.Context) {
 	wake := time.NewTimer(0)
 	defer wake.Stop()
 	w := p.c.pool.(*workers)
-	for {
+	for ctx.Err() == nil { // also when the next checkpoint is always due already
 		var err error
 		select { // a checkpoint goes before what is left of the work
 		case r := <-p.requests:

@@ -136,7 +136,7 @@ func TestUnmergedCrash(t *testing.T) {
 	if err := s.run(t, watch, kv.NewMem()); err != nil {
 		t.Fatal(err)
 	}
-	for k := 1; k <= watch.Ops()-4; k += 5 * stride() {
+	for k := 1; k <= watch.Ops()-4; k += 9 * stride() {
 		mem := memfs.New()
 		fs := faultfs.New(mem)
 		fs.CrashAt(k, k%2 == 0)
@@ -162,7 +162,7 @@ func TestUnmergedCrash(t *testing.T) {
 // TestUnmergedObjectsCrash does the same at every request to an object store, the
 // answer lost.
 func TestUnmergedObjectsCrash(t *testing.T) {
-	for k := 1; ; k += 3 * stride() {
+	for k := 1; ; k += 8 * stride() {
 		store, s := memobj.New(), objectSim(t, "")
 		s.spoil = merging(errPair)
 		dead := false

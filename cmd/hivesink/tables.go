@@ -108,7 +108,13 @@ var logCommand = command{
 			}
 			return nil
 		}
-		return atTable(ctx, a, cfg, func(at *place.Place) error { return ledger.ReadLog(at.FS, at.Root, show) })
+		return atTable(ctx, a, cfg, func(at *place.Place) error {
+			err := ledger.ReadLog(at.FS, at.Root, show)
+			if err == nil { // old records may be gone; those that are needed may not
+				_, err = ledger.Read(at.FS, at.Root)
+			}
+			return err
+		})
 	},
 }
 

@@ -32,7 +32,7 @@ func TestShortestInterval(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-	case <-time.After(30 * time.Second):
+	case <-time.After(patience):
 		t.Fatal("it does not end")
 	}
 }

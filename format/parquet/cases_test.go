@@ -203,6 +203,9 @@ func TestTypesOtherReadersKnow(t *testing.T) {
 			t.Errorf("no %q in:\n%s", want, got)
 		}
 	}
+	if got := f.Meta()["writer.date.proleptic"]; got != "true" {
+		t.Errorf("dates before 1582 are another day in Hive 4: writer.date.proleptic is %q", got)
+	}
 	// Hive reads no column of another type that has a length.
 	for _, e := range library(f).Metadata().Schema {
 		if e.TypeLength.Valid != (e.Type.Valid && e.Type.V == format.FixedLenByteArray) {

@@ -80,7 +80,7 @@ func (s *Schema) Merge(ctx context.Context, inputs []*File, w io.Writer, o JoinO
 
 // footer is the footer of a file of this schema, but for its row groups.
 func (s *Schema) footer(o *JoinOptions) (footer, error) {
-	out := footer{createdBy: o.createdBy(), meta: o.Meta}
+	out := footer{createdBy: o.createdBy(), meta: s.said(o.Meta)}
 	b, err := thrift.Marshal(new(thrift.CompactProtocol), &format.FileMetaData{Version: 2, Schema: s.elements, ColumnOrders: s.orders})
 	if err != nil {
 		return out, err

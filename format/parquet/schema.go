@@ -3,6 +3,7 @@ package parquetfile
 import (
 	"bytes"
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 	"sync"
@@ -22,6 +23,7 @@ type Schema struct {
 	pq     *parquet.Schema
 	leaves []leafType
 	cols   []column // one for each data column
+	dates  bool     // there are dates in it
 
 	// As footers have it.
 	elements    []format.SchemaElement
@@ -106,6 +108,18 @@ func NewSchema(s *record.Schema) (*Schema, error) {
 // NumLeaves is how many column chunks a row group has.
 func (s *Schema) NumLeaves() int { return len(s.leaves) }
 
+// said is the key/value metadata of a file: what it is asked to say, and that its
+// dates are of the proleptic Gregorian calendar. Without that word Hive 4 takes
+// those before 1582-10-15 for Julian and shows others.
+func (s *Schema) said(meta map[string]string) map[string]string {
+	if !s.dates {
+		return meta
+	}
+	out := map[string]string{"writer.date.proleptic": "true"}
+	maps.Copy(out, meta)
+	return out
+}
+
 // describe has the library render the schema as footers have it: in an empty
 // file. The library tells a length of every type, in bits; Hive (3.1.3, 4.0.1) then
 // takes a column of the file and the same column of its table for different ones,
@@ -169,6 +183,7 @@ func (s *Schema) compile(t *hivetype.Type, at place, def, rep uint8) (column, er
 		phys, width := s.physicalOf(t)
 		s.leaves = append(s.leaves, leafType{typ: t, path: at.path, steps: at.steps, phys: phys, width: width,
 			maxDef: def, maxRep: rep, text: phys == physBytes && t.Kind != hivetype.Binary})
+		s.dates = s.dates || t.Kind == hivetype.Date
 		if t.Kind == hivetype.Timestamp && phys == physFixed {
 			s.leaves[len(s.leaves)-1].order = orderNone // the format gives INT96 none
 		}

@@ -139,6 +139,7 @@ func (w *Writer) Close(meta map[string]string) (Info, error) {
 	}
 	footer := format.FileMetaData{Version: 2, Schema: w.s.elements, ColumnOrders: w.s.orders, NumRows: w.info.Rows,
 		RowGroups: w.groups, CreatedBy: w.o.CreatedBy}
+	meta = w.s.said(meta)
 	for _, k := range slices.Sorted(maps.Keys(meta)) {
 		footer.KeyValueMetadata = append(footer.KeyValueMetadata, format.KeyValue{Key: k, Value: meta[k]})
 	}

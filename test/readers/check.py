@@ -1,7 +1,7 @@
 """Reads finished tables with readers nobody here wrote (DuckDB, PyArrow) and
 compares the multiset of rows with the input. Run by `make integration`.
 
-    check.py [flights|types|kills|compact]...      default: all
+    check.py [flights|types|skips|kills|compact]...      default: all
 """
 
 import collections
@@ -172,6 +172,44 @@ def types(work):
     assert n == (4, 4), n
     fsck(config)
     print("types: every type equal in PyArrow")
+
+
+SKIPS = """
+pipeline: skips
+state_dir: {work}/skips-state
+source:
+  files: {{paths: ["{work}/skips.csv"]}}
+  format: csv
+table: {{name: skips, location: "{work}/skips", columns: [id bigint, d double, z double, x string, day date, "c decimal(38,2)"]}}
+compaction: {{policy: "{policy}"}}
+rolling: {{rows: 1000}}
+"""
+
+
+def skips(work):
+    """Readers skip by minima, maxima and the page index: they count as many rows as
+    a scan finds, of NaN, too, which is above all numbers."""
+    with open(f"{work}/skips.csv", "w") as out:
+        out.write("id,d,z,x,day,c\n")
+        for i in range(8000):
+            out.write(f"{i},{'NaN' if i % 3000 == 7 else i / 4},{'-0.0' if i % 2 else '0.0'},{chr(0x10ffff) * 20}{i:05},{1000 + i:04}-02-28,{(i - 4000) * 10**30}.25\n")
+    asked = ["d > 5000", "d = 'NaN'", "d < 3", "d >= 1999.75", "z = 0", "z < 0", "z >= -0.0", f"x > '{chr(0x10ffff) * 20}07998'", "x < 'a'", "day < DATE '1000-03-01'",
+             "day = DATE '8999-02-28'", "c < 0", f"c > {3999 * 10**30}", "c IS NULL", "id IN (0, 7999, 8000)"]
+    for policy in ("hold", "off"):
+        config = f"{work}/skips.yaml"
+        with open(config, "w") as out:
+            out.write(SKIPS.format(work=work, policy=policy))
+        summary = run(config)
+        assert summary["rows_bad"] == 0 and summary["rows_visible"] == 8000, summary
+        db = duckdb.connect()
+        table = f"read_parquet('{work}/skips/*.parquet')"
+        db.execute(f"CREATE TABLE scanned AS SELECT * FROM {table}")
+        for where in asked:
+            got, want = (db.execute(f"SELECT count(*) FROM {t} WHERE {where}").fetchone()[0] for t in (table, "scanned"))
+            assert got == want, f"policy {policy}: {where}: {got} rows, a scan finds {want}"
+        shutil.rmtree(f"{work}/skips")
+        shutil.rmtree(f"{work}/skips-state")
+    print(f"skips: {len(asked)} predicates count in DuckDB what a scan finds")
 
 
 KILLS = """
@@ -438,7 +476,7 @@ def compact(work):
 
 
 if __name__ == "__main__":
-    names = sys.argv[1:] or ["flights", "types", "kills", "compact"]
+    names = sys.argv[1:] or ["flights", "types", "skips", "kills", "compact"]
     for name in names:
         work = tempfile.mkdtemp(prefix="hivesink-")
         try:

@@ -37,6 +37,7 @@ type dataFile struct {
 	class   int    // files of one class have the same schema
 	reading int    // in plan.readings
 	memory  int64  // about what its open footer takes
+	groups  int    // its row groups
 	coarse  string // why its row groups are worth joining though it is alone; "" when they are not
 	footer  *ledger.Footer
 	file    *parquetfile.File // nil when there are too many to keep
@@ -240,7 +241,8 @@ func describe(e entry, f *parquetfile.File, classes *[]*parquetfile.File) (*data
 		*classes = append(*classes, f)
 	}
 	d.coarse = coarse(f)
-	d.memory = footerBytes + chunkBytes*int64(len(f.Leaves())*len(f.RowGroups()))
+	d.groups = len(f.RowGroups())
+	d.memory = footerBytes + chunkBytes*int64(len(f.Leaves())*d.groups)
 	return d, nil
 }
 
@@ -352,14 +354,20 @@ func (c *compaction) pack(h *handles, p *plan) error {
 	return nil
 }
 
+// mostRowGroups is how many row groups a file may have: some readers number them
+// with 16 bits.
+const mostRowGroups = 1<<15 - 1
+
 // bounded divides a bin whose open footers would take more memory than a target
-// may have. What comes of it is packed further by the next run.
+// may have, or that has too many row groups. What comes of it is packed further by
+// the next run.
 func (c *compaction) bounded(inputs []*dataFile) (out [][]*dataFile) {
-	from, memory := 0, int64(0)
+	from, memory, groups := 0, int64(0), 0
 	for i, d := range inputs {
-		if memory += d.memory; memory > c.FooterMemory && c.FooterMemory > 0 && i > from {
+		memory, groups = memory+d.memory, groups+d.groups
+		if (memory > c.FooterMemory && c.FooterMemory > 0 || groups > mostRowGroups) && i > from {
 			out = append(out, inputs[from:i])
-			from, memory = i, d.memory
+			from, memory, groups = i, d.memory, d.groups
 		}
 	}
 	return append(out, inputs[from:])

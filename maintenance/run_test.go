@@ -322,6 +322,28 @@ func TestManyInputs(t *testing.T) {
 	wantIDs(t, ids, 40)
 }
 
+// A target's row groups can be numbered with 16 bits, unless one file alone has more.
+func TestManyRowGroups(t *testing.T) {
+	c := &compaction{}
+	for _, x := range []struct{ groups, want []int }{
+		{[]int{100, 200, 300}, []int{3}},
+		{[]int{mostRowGroups - 1, 1, 1, 5}, []int{2, 2}},
+		{[]int{1, mostRowGroups + 1, 1, 1}, []int{1, 1, 2}},
+	} {
+		var inputs []*dataFile
+		for _, n := range x.groups {
+			inputs = append(inputs, &dataFile{groups: n})
+		}
+		var got []int
+		for _, part := range c.bounded(inputs) {
+			got = append(got, len(part))
+		}
+		if !slices.Equal(got, x.want) {
+			t.Errorf("%v: %v, want %v", x.groups, got, x.want)
+		}
+	}
+}
+
 // Several workers, one report.
 func TestParallel(t *testing.T) {
 	fsys := memfs.New()

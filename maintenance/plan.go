@@ -249,7 +249,7 @@ func describe(e entry, f *parquetfile.File, classes *[]*parquetfile.File) (*data
 // coarse says why a single file is worth writing anew: many row groups that
 // would become fewer. Our own files are as good as they get.
 func coarse(f *parquetfile.File) string {
-	if len(f.RowGroups()) < 2 || strings.HasPrefix(f.CreatedBy(), "hivesink") {
+	if len(f.RowGroups()) < 2 || strings.HasPrefix(f.CreatedBy(), "hivesink") || !f.Coarse() {
 		return ""
 	}
 	mode, why := parquetfile.Advise([]*parquetfile.File{f}, parquetfile.JoinOptions{Codec: "none", KeepCodec: true})

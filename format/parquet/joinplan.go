@@ -58,6 +58,19 @@ func planJoin(inputs []*File, copyable func(input, group int) bool) []joinGroup 
 	return out
 }
 
+// Coarse: some row groups of the file would become one, or have no statistics,
+// so that it is worth writing anew though it stays alone. That some cannot be
+// copied is no reason.
+func (f *File) Coarse() bool {
+	plan := planJoin([]*File{f}, func(_, k int) bool { return f.groups()[k].described() })
+	for i := range plan {
+		if !plan[i].copied {
+			return true
+		}
+	}
+	return false
+}
+
 // Modes that Advise knows.
 const (
 	ModeCopy  = "copy"

@@ -79,6 +79,11 @@ func TestPagesThatHideThatTheyArePacked(t *testing.T) {
 		} else if err == nil {
 			check(b.Bytes())
 		}
+		for _, f := range inputs { // one row group each
+			if f.Coarse() {
+				t.Errorf("%s: a file of %d row groups is worth writing anew", codec, len(f.RowGroups()))
+			}
+		}
 		if mode, why := Advise(inputs, JoinOptions{KeepCodec: true, Codec: "none"}); mode != ModeMerge {
 			t.Errorf("%s: advised %s: %s", codec, mode, why)
 		}

@@ -37,10 +37,12 @@
 //     four times or more.
 //   - F10: a copied column chunk is the input's, byte for byte, with its page
 //     index, bloom filter and metadata, known to this program or not; only
-//     places change. What another writer did not say stays unsaid.
+//     places change, and deprecated bounds go that readers distrust by the
+//     writer's name. What another writer did not say stays unsaid.
 //   - F11: a merge moves pages as they are, and renumbers dictionaries, where
 //     that can be; it decodes a column, or a page, only where not. What it says
-//     of a moved page was said by its writer, or seen.
+//     of a moved page was said by its writer, or seen; that it has whole rows is
+//     seen. Pages that readers have to know the writer of do not move (quirks.go).
 //
 // A crash leaves a file without its closing PAR1: Open refuses it.
 //

@@ -73,8 +73,8 @@ func doubles(t testing.TB, values ...float64) []byte {
 }
 
 // TestStatisticsOfDoubles: a zero bound covers both zeros (F8), and beside a NaN
-// there are none (case JS-02): DuckDB, DataFusion and Spark have it above all
-// numbers and skip, looking for more than 2, a page that says it ends at 2.
+// there are none (case JS-02): DuckDB and DataFusion have it above all numbers
+// and skip, looking for more than 2, a page that says it ends at 2.
 func TestStatisticsOfDoubles(t *testing.T) {
 	nan, minus := math.NaN(), math.Copysign(0, -1)
 	for _, c := range []struct {

@@ -128,8 +128,8 @@ func extremes[T int32 | int64 | uint32 | uint64](v []T) (lo, hi T) {
 
 // floatExtremes makes zeros say that both zeros are inside: a minimum of zero is
 // -0, a maximum +0. Of values with a NaN among them there are no bounds: left
-// out of them, it is lost to the engines that have it above all numbers (Spark,
-// DuckDB, DataFusion), for they skip what ends below the one they look for.
+// out of them, it is lost to engines that have it above all numbers and skip what
+// ends below the one they look for, as DuckDB and DataFusion do.
 func floatExtremes[T float32 | float64](v []T) (lo, hi T, ok bool) {
 	lo, hi, ok = T(math.Inf(1)), T(math.Inf(-1)), true
 	for _, x := range v {

@@ -125,14 +125,9 @@ func (d *dictionary) bounds(l *leaf, ids []int32) (b bounds) {
 		d.seen[id] = true
 	}
 	for id, in := range d.seen {
-		if !in {
-			continue
+		if in && !l.isNaN(d.at(id)) {
+			b.value(l, d.at(id))
 		}
-		v := d.at(id)
-		if l.isNaN(v) {
-			return bounds{} // as floatExtremes
-		}
-		b.value(l, v)
 	}
 	return b.ofFloats(l)
 }

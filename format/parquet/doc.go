@@ -29,10 +29,9 @@
 //     what a footer, a page or a run claims is held against the bytes there are
 //     before room is made for it, and a page is a gigabyte at most, decoded; a
 //     column whose rows do not meet its row group's is an error, not a shift.
-//   - F8: minima, maxima and the page index are true bounds: both zeros inside a
-//     zero, decimals by number, texts cut between characters. Those of a column
-//     chunk are exact or absent. Where a NaN is, there are none, and no column
-//     index of the chunk.
+//   - F8: minima, maxima and the page index are true bounds: no NaN, both zeros
+//     inside a zero, decimals by number, texts cut between characters. Those of
+//     a column chunk are exact or absent.
 //   - F9: a dictionary is written only where values repeat: texts twice, numbers
 //     four times or more.
 //   - F10: a copied column chunk is the input's, byte for byte, with its page

@@ -28,7 +28,7 @@ type chunk struct {
 	places *format.OffsetIndex
 	rows   int // in the pages written so far
 	bounds bounds
-	blind  bool // a page with values but no bounds (NaN): no column index, no statistics
+	blind  bool // a page with values but no bounds (NaN only): no column index
 	vague  bool // a page whose bounds may not be values: no statistics
 	stats  []format.PageEncodingStats
 }

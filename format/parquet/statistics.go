@@ -126,12 +126,10 @@ func extremes[T int32 | int64 | uint32 | uint64](v []T) (lo, hi T) {
 	return lo, hi
 }
 
-// floatExtremes makes zeros say that both zeros are inside: a minimum of zero is
-// -0, a maximum +0. Of values with a NaN among them there are no bounds: left
-// out of them, it is lost to engines that have it above all numbers and skip what
-// ends below the one they look for, as DuckDB and DataFusion do.
+// floatExtremes leaves NaN out and makes zeros say that both zeros are inside:
+// a minimum of zero is -0, a maximum +0.
 func floatExtremes[T float32 | float64](v []T) (lo, hi T, ok bool) {
-	lo, hi, ok = T(math.Inf(1)), T(math.Inf(-1)), true
+	lo, hi = T(math.Inf(1)), T(math.Inf(-1))
 	for _, x := range v {
 		if x < lo {
 			lo = x
@@ -139,7 +137,7 @@ func floatExtremes[T float32 | float64](v []T) (lo, hi T, ok bool) {
 		if x > hi {
 			hi = x
 		}
-		ok = ok && x == x
+		ok = ok || x == x
 	}
 	if lo == 0 {
 		lo = T(math.Copysign(0, -1))
@@ -178,7 +176,7 @@ func (l *leaf) compare(a, b []byte) int {
 	return bytes.Compare(a, b)
 }
 
-// ofFloats makes bounds of floats that are no NaN true ones: both zeros inside a
+// ofFloats makes bounds of floats true ones: no NaN, and both zeros inside a
 // zero.
 func (b bounds) ofFloats(l *leaf) bounds {
 	switch {
@@ -227,7 +225,7 @@ func (c *chunk) record(b bounds, values int, nulls int64) {
 // setStatistics copies the bounds: they refer to memory that is reused.
 func (c *chunk) setStatistics() {
 	b := c.bounds
-	if !b.ok || c.blind || c.vague || c.l.phys == physBytes && (len(b.min) > statisticsText || len(b.max) > statisticsText) {
+	if !b.ok || c.vague || c.l.phys == physBytes && (len(b.min) > statisticsText || len(b.max) > statisticsText) {
 		return
 	}
 	c.meta.Statistics.MinValue = append(make([]byte, 0, len(b.min)), b.min...)

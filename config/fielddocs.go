@@ -96,7 +96,7 @@ var fieldDocs = map[string]string{
 	"Table.Format":                      "Format of the data files. Only Parquet can be written.",
 	"Table.Parquet":                     "Physical types of data files, for readers that do not know the usual ones.",
 	"TableParquet.Timestamps":           "`int64` is microseconds, adjusted to UTC. `int96` is the deprecated type that Hive before 4 and Impala read as an instant; such a column has no statistics, so that nothing is skipped by it.",
-	"TableParquet.Decimals":             "`shortest` is INT32 or INT64 where the precision allows, `fixed` always FIXED_LEN_BYTE_ARRAY, as Hive before 3 and Spark's legacy format have it.",
+	"TableParquet.Decimals":             "`shortest` is INT32 or INT64 where the precision allows, `fixed` always FIXED_LEN_BYTE_ARRAY, as Hive before 4 and Spark's legacy format have it.",
 	"Checkpoint.Interval":               "Time from one checkpoint to the next. The first one comes after half of it.",
 	"Writer.ShuffleByPartition":         "Send all rows of a partition to one writer: fewer, larger part files, at the price of a shuffle between readers and writers. Not in this build: it has no effect, and a run says so.",
 	"Rolling.FileSize":                  "Size at which a part file is closed.",

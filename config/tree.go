@@ -335,7 +335,7 @@ type TableParquet struct {
 	// statistics, so that nothing is skipped by it.
 	Timestamps string `yaml:"timestamps" default:"int64" enum:"int64|int96"`
 	// `shortest` is INT32 or INT64 where the precision allows, `fixed` always
-	// FIXED_LEN_BYTE_ARRAY, as Hive before 3 and Spark's legacy format have it.
+	// FIXED_LEN_BYTE_ARRAY, as Hive before 4 and Spark's legacy format have it.
 	Decimals string `yaml:"decimals" default:"shortest" enum:"shortest|fixed"`
 }
 

@@ -19,11 +19,14 @@ type reading struct {
 	geo    string // which columns are geometries, and in which coordinates
 }
 
-const sparkVersion = "org.apache.spark.version"
+const (
+	sparkVersion = "org.apache.spark.version"
+	proleptic    = "writer.date.proleptic" // Hive's
+)
 
 var readingKeys = [...]string{
 	sparkVersion, "org.apache.spark.legacyDateTime", "org.apache.spark.legacyINT96", "org.apache.spark.timeZone",
-	"writer.time.zone", "writer.date.proleptic", "writer.zone.conversion.legacy",
+	"writer.time.zone", proleptic, "writer.zone.conversion.legacy",
 }
 
 func readingOf(f *parquetfile.File) (r reading) {
@@ -31,6 +34,8 @@ func readingOf(f *parquetfile.File) (r reading) {
 	for i, key := range readingKeys {
 		v, ok := meta[key]
 		switch {
+		case !ok && key == proleptic && (application(f.CreatedBy()) == "hivesink" || !f.OldDates()):
+			r.keys[i] = fmt.Sprintf("%q", "true") // as it was meant, or as good
 		case !ok: // Spark then goes by its settings, Hive by its
 		case key == sparkVersion:
 			r.keys[i] = sparkAge(v)
@@ -73,8 +78,8 @@ func (r *reading) legacy() bool {
 				return true
 			}
 		case "writer.time.zone":
-		case "writer.date.proleptic":
-			if v == `"false"` {
+		case proleptic:
+			if v != `"true"` {
 				return true
 			}
 		case "writer.zone.conversion.legacy":
@@ -140,6 +145,11 @@ func keepReading(files []*parquetfile.File, meta map[string]string) {
 	}
 	if ok {
 		meta[sparkVersion] = lowest
+	}
+	for _, f := range files {
+		if v, has := f.Meta()[proleptic]; has {
+			meta[proleptic] = v
+		}
 	}
 }
 

@@ -144,3 +144,57 @@ func only(t testing.TB, fsys storage.FS) *parquetfile.File {
 	check(t, err)
 	return f
 }
+
+// TestDaysBeforeTheReform: whose calendar a file is in matters where it has days
+// before 1582-10-15 only: those files are joined to none that say it, and not
+// written anew. hivesink's own were always in the same.
+func TestDaysBeforeTheReform(t *testing.T) {
+	type row struct {
+		ID  int64 `parquet:"id,snappy"`
+		Day int32 `parquet:"day,date,snappy"`
+	}
+	const reform, said, unsaid = -141_427, true, false
+	file := func(from int, day int32, says bool, application string) []byte {
+		var out bytes.Buffer
+		options := []parquet.WriterOption{parquet.CreatedBy(application, "1.0", "abc")}
+		if says {
+			options = append(options, parquet.KeyValueMetadata(proleptic, "true"))
+		}
+		w := parquet.NewGenericWriter[row](&out, options...)
+		for id := from; id < from+10; id++ {
+			_, err := w.Write([]row{{int64(id), day}})
+			check(t, err)
+		}
+		check(t, w.Close())
+		return out.Bytes()
+	}
+	for _, c := range []struct {
+		name string
+		a, b []byte
+		want string
+		says string // of the target
+	}{
+		{"new days", file(0, reform, said, "x"), file(10, reform, unsaid, "y"), Compacted, "true"},
+		{"new days, nobody says", file(0, reform, unsaid, "x"), file(10, reform, unsaid, "y"), Compacted, ""},
+		{"old days", file(0, reform-1, said, "x"), file(10, reform-1, said, "y"), Compacted, "true"},
+		{"old days, nobody says", file(0, reform-1, unsaid, "x"), file(10, reform-1, unsaid, "y"), Compacted, ""},
+		{"old days, one says", file(0, reform, said, "x"), file(10, reform-1, unsaid, "y"), AsItWas, ""},
+		{"hivesink's old days", file(0, reform, said, "x"), file(10, reform-1, unsaid, "hivesink"), Compacted, "true"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			fsys := memfs.New()
+			put(t, fsys, root+"/dt=0/a.parquet", c.a)
+			put(t, fsys, root+"/dt=0/b.parquet", c.b)
+			p := outcome(t, run(t, options(fsys)), "dt=0", c.want)
+			if c.want == AsItWas {
+				if !strings.Contains(p.Reason, proleptic) {
+					t.Errorf("it says: %s", p.Reason)
+				}
+				return
+			}
+			if says := only(t, fsys).Meta()[proleptic]; says != c.says {
+				t.Errorf("the target says %q, want %q", says, c.says)
+			}
+		})
+	}
+}

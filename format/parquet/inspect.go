@@ -1,10 +1,12 @@
 package parquetfile
 
 import (
+	"encoding/binary"
 	"fmt"
 	"slices"
 	"strings"
 
+	"github.com/parquet-go/parquet-go/deprecated"
 	"github.com/parquet-go/parquet-go/format"
 )
 
@@ -37,6 +39,50 @@ func (f *File) HasInt96() bool {
 		}
 	}
 	return false
+}
+
+// gregorian is the first day, 1582-10-15, that has the same name in all calendars
+// by which readers name days, in days since 1970.
+const gregorian = -141_427
+
+// OldDates says whether a column may have a date before 1582-10-15: its statistics
+// have one, or do not say.
+func (f *File) OldDates() bool {
+	for i, at := range f.typ.at {
+		e := &f.typ.elements[at]
+		_, date := e.LogicalType.Value.(*format.DateType)
+		if !date && !(e.ConvertedType.Valid && e.ConvertedType.V == deprecated.Date) {
+			continue
+		}
+		for k := range f.groups() {
+			g := &f.groups()[k]
+			c := &g.columns[i]
+			if n, _ := c.saidNulls(); n > 0 && n == c.values || g.rows == 0 {
+				continue
+			}
+			first, ok := c.firstDay()
+			if !ok || first < gregorian {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// firstDay is the minimum of a column of dates. A deprecated one is as good: all
+// compare these numbers alike.
+func (c *columnChunk) firstDay() (day int32, ok bool) {
+	w := walker{b: c.statistics}
+	for id, typ := range w.fields {
+		if (id == 2 || id == 6) && typ == thriftBinary {
+			if b := w.bytes(); len(b) == 4 {
+				day, ok = int32(binary.LittleEndian.Uint32(b)), true
+			}
+			continue
+		}
+		w.skip(typ)
+	}
+	return day, ok && !w.bad
 }
 
 // Nulls is the number of nulls of each leaf, by its place in Leaves, as the

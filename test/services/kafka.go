@@ -111,12 +111,14 @@ func (c Kafka) up(h *Home) error {
 	if err != nil {
 		return err
 	}
-	for i := range c.brokers {
-		if err := c.start(h, data, cp, id, i); err != nil {
-			return err
+	return c.answer(func() error {
+		for i := range c.brokers { // those that run are left alone
+			if err := c.start(h, data, cp, id, i); err != nil {
+				return err
+			}
 		}
-	}
-	return c.answer()
+		return nil
+	})
 }
 
 // clusterID is made at the first start and kept.
@@ -216,6 +218,8 @@ func (c Kafka) properties(h *Home, dir string, i int) string {
 		fmt.Sprintf("transaction.state.log.min.isr=%d", inSync),
 		fmt.Sprintf("share.coordinator.state.topic.replication.factor=%d", replicas), fmt.Sprintf("share.coordinator.state.topic.min.isr=%d", inSync),
 		"group.initial.rebalance.delay.ms=0",
+		// A busy machine takes long to start three of them.
+		"initial.broker.registration.timeout.ms=600000",
 		// Compaction and retention that a test can wait for.
 		"log.cleaner.backoff.ms=500", "log.cleaner.dedupe.buffer.size=4194304", "log.retention.check.interval.ms=500", "log.initial.task.delay.ms=500",
 		"num.network.threads=2", "num.io.threads=4", "message.max.bytes=33554432", "replica.fetch.max.bytes=33554432",
@@ -233,9 +237,13 @@ func (c Kafka) properties(h *Home, dir string, i int) string {
 }
 
 // answer waits until the cluster has all its brokers and a controller. Each
-// question is a new client's: one that asks often is answered from its cache.
-func (c Kafka) answer() error {
+// question is a new client's: one that asks often is answered from its cache. A
+// broker that ends meanwhile, as one does that found no controller, is started again.
+func (c Kafka) answer(start func() error) error {
 	return Until(patience, func() error {
+		if err := start(); err != nil {
+			return Fatal(err)
+		}
 		client, err := kgo.NewClient(kgo.SeedBrokers(c.Brokers()...))
 		if err != nil {
 			return Fatal(err)

@@ -57,6 +57,7 @@ func Open(r io.ReaderAt, size int64) (*File, error) {
 		f.typ, err = fileTypeOf(f.foot.schema)
 	}
 	if err == nil {
+		f.foot.schema = f.typ.schema
 		err = f.check()
 	}
 	if errors.Is(err, errElsewhere) {

@@ -21,6 +21,7 @@ type fileType struct {
 	names    []string               // their paths
 	null     []bool                 // those annotated as always null, whatever they are made of
 	elements []format.SchemaElement // as the footer lists them
+	schema   []byte                 // the same, encoded
 	// passed is what the library passes over in an element, as it is: a type, and
 	// fields, of a later version of the format, and that its id is 0.
 	passed  []string
@@ -46,7 +47,7 @@ func fileTypeOf(schema []byte) (*fileType, error) {
 	if t != nil {
 		return t, nil
 	}
-	t, err := newFileType(schema)
+	t, err := makeFileType(schema)
 	if err != nil {
 		return nil, err
 	}
@@ -62,6 +63,55 @@ func fileTypeOf(schema []byte) (*fileType, error) {
 	return t, nil
 }
 
+// makeFileType makes the type of a schema, or finds that of the same schema without
+// the lengths that mean nothing.
+func makeFileType(schema []byte) (*fileType, error) {
+	plain, err := withoutLengths(schema)
+	if err != nil {
+		return nil, err
+	}
+	if plain != nil {
+		return fileTypeOf(plain)
+	}
+	return newFileType(bytes.Clone(schema))
+}
+
+// withoutLengths leaves out the lengths of all types but FIXED_LEN_BYTE_ARRAY: Go's
+// library tells one of each, and others do not read such a file (describe). nil:
+// there are none.
+func withoutLengths(schema []byte) ([]byte, error) {
+	w := walker{b: schema}
+	elem, n := w.list()
+	if elem != thriftStruct {
+		return nil, errThrift
+	}
+	out := appendListHeader(nil, elem, n)
+	found := false
+	for i := 0; i < n && !w.bad; i++ {
+		s := thriftStructOf{dst: out}
+		kind := int64(-1)
+		for id, typ := range w.fields {
+			v := w.skip(typ)
+			if id == elementType && typ == thriftI32 {
+				kind = (&walker{b: v}).int()
+			}
+			if id == elementLength && kind >= 0 && kind != int64(format.FixedLenByteArray) {
+				found = true
+				continue
+			}
+			s.raw(id, typ, v)
+		}
+		out = s.end()
+	}
+	switch {
+	case w.bad:
+		return nil, errThrift
+	case !found:
+		return nil, nil
+	}
+	return out, nil
+}
+
 // newFileType has the library open a file of this schema that has no rows.
 func newFileType(schema []byte) (t *fileType, err error) {
 	defer func() { // a hostile schema must not kill the process (F7)
@@ -74,7 +124,7 @@ func newFileType(schema []byte) (t *fileType, err error) {
 	if err != nil {
 		return nil, err
 	}
-	t = &fileType{elements: f.Metadata().Schema}
+	t = &fileType{elements: f.Metadata().Schema, schema: schema}
 	if plain, is := withoutNullType(t.elements); is {
 		foot, err := thrift.Marshal(new(thrift.CompactProtocol), &format.FileMetaData{Version: 1, Schema: plain})
 		if err == nil {
@@ -117,6 +167,8 @@ func newFileType(schema []byte) (t *fileType, err error) {
 
 // Fields of a SchemaElement. There are no others so far.
 const (
+	elementType    = 1
+	elementLength  = 2
 	elementID      = 9
 	elementLogical = 10
 )

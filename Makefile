@@ -32,8 +32,9 @@ test: ## all tests; needs only Go
 BESIDE = go func|go [a-zA-Z.]+\(|[gG]o\(func|errgroup|Parallel\(\)|sync\.|atomic\.|storagetest\.|metastoretest\.|pipeline\.Open
 race: ## the tests under the race detector (needs a C compiler), kill loops shortened
 	packages=$$($(GO) list -f '{{.ImportPath}} {{.Dir}}' ./... | while read -r path dir; do \
-		if grep -qE '$(BESIDE)' "$$dir"/*.go; then echo "$$path"; fi; done); \
+		if grep -qE '$(BESIDE)' "$$dir"/*.go; then echo "$$path"; fi; done | grep -v /format/parquet$$); \
 	CGO_ENABLED=1 HIVESINK_KILLS=4 $(GO) test -race -short $(LIMIT) $$packages
+	CGO_ENABLED=1 $(GO) test -race $(LIMIT) -run AtOnce ./format/parquet # minutes of other tests, one after the other
 
 lint: ## go vet, staticcheck and the dependency rules
 	$(GO) vet ./...

@@ -72,16 +72,7 @@ func beside(t *testing.T, s *sim, policy *service) (*Pipeline, []*writer.Lane) {
 	}
 	var lanes []*writer.Lane
 	for _, name := range simSources {
-		from, err := p.Own(ctx, name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		lane, err := p.NewLane()
-		if err != nil {
-			t.Fatal(err)
-		}
-		lane.Adopt(name, from)
-		lanes = append(lanes, lane)
+		lanes = append(lanes, ownLane(t, p, name))
 	}
 	return p, lanes
 }

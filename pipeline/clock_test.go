@@ -29,17 +29,9 @@ func clocked(t *testing.T, s *sim, policy *service) (p *Pipeline, now *int64) {
 	}
 	t.Cleanup(func() { _ = p.Release() })
 	for i, name := range simSources {
-		from, err := p.Own(ctx, name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		lane, err := p.NewLane()
-		if err != nil {
-			t.Fatal(err)
-		}
-		lane.Adopt(name, from)
+		lane := ownLane(t, p, name)
 		b := s.batch(p.Schema(), i, 0)
-		_, err = lane.Write(ctx, name, b)
+		_, err := lane.Write(ctx, name, b)
 		b.Record.Release()
 		if err != nil {
 			t.Fatal(err)

@@ -78,18 +78,25 @@ func openBeside(t *testing.T, policy *service) (*sim, *faultfs.FS, *Pipeline) {
 	return s, fs, p
 }
 
-// writeOne writes the first batch of the first source partition.
-func (s *sim) writeOne(t *testing.T, p *Pipeline) *writer.Lane {
+// ownLane is a lane for one source partition, where that stands.
+func ownLane(t *testing.T, p *Pipeline, name string) *writer.Lane {
 	t.Helper()
+	from, err := p.Own(t.Context(), name)
+	if err != nil {
+		t.Fatal(err)
+	}
 	lane, err := p.NewLane()
 	if err != nil {
 		t.Fatal(err)
 	}
-	from, err := p.Own(t.Context(), simSources[0])
-	if err != nil {
-		t.Fatal(err)
-	}
-	lane.Adopt(simSources[0], from)
+	lane.Adopt(name, from)
+	return lane
+}
+
+// writeOne writes the first batch of the first source partition.
+func (s *sim) writeOne(t *testing.T, p *Pipeline) *writer.Lane {
+	t.Helper()
+	lane := ownLane(t, p, simSources[0])
 	if _, err := lane.Write(t.Context(), simSources[0], s.batch(p.Schema(), 0, 0)); err != nil {
 		t.Fatal(err)
 	}

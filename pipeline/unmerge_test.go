@@ -25,7 +25,7 @@ func merging(cause error) func(compactor.Job) error {
 	}
 }
 
-// notThere is what has become of units: how many were given up, and how many
+// givenUp is what has become of units: how many were given up, and how many
 // merged all the same.
 func givenUp(t testing.TB, fs storage.FS) (units, merged int) {
 	t.Helper()

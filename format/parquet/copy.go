@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"reflect"
+	"sync"
 )
 
 // JoinOptions say how files become one.
@@ -60,10 +61,13 @@ func Copy(ctx context.Context, inputs []*File, w io.Writer, o JoinOptions) (Info
 	if err := Same(inputs); err != nil {
 		return Info{}, err
 	}
-	j := joiner{out: counter{w: w}}
-	var x pageIndexes
+	j, _ := joiners.Get().(*joiner)
+	if j == nil {
+		j = new(joiner)
+	}
+	j.out = counter{w: w}
 	for i, f := range inputs {
-		if err := j.copyFile(ctx, f, &x); err != nil {
+		if err := j.copyFile(ctx, f); err != nil {
 			return Info{}, fmt.Errorf("input %d: %w", i, err)
 		}
 	}
@@ -71,8 +75,16 @@ func Copy(ctx context.Context, inputs []*File, w io.Writer, o JoinOptions) (Info
 	if err != nil {
 		return Info{}, err
 	}
-	return j.close(end)
+	info, err := j.close(end)
+	if err == nil {
+		j.reset()
+		joiners.Put(j)
+	}
+	return info, err
 }
+
+// joiners are idle; their memory is used again.
+var joiners sync.Pool
 
 // footerOf is what the footers of the inputs have in common.
 func footerOf(inputs []*File, o *JoinOptions) (footer, error) {

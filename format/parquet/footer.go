@@ -131,18 +131,47 @@ func (c rawColumn) appendTo(dst []byte, p *places) ([]byte, error) {
 	return out.end(), nil
 }
 
-// appendColumnMeta copies a ColumnMetaData, moving its offsets.
+// appendColumnMeta copies a ColumnMetaData, moving its offsets. What stays as it
+// is, is copied as one piece.
 func appendColumnMeta(dst []byte, w *walker, p *places) []byte {
+	start, from, dst0 := w.at, w.at, len(dst)
+	for id, typ := range w.fields {
+		at := w.at
+		v := w.skip(typ)
+		switch {
+		case typ == thriftI64 && (id == 9 || id == 10 || id == 11): // data_page_offset, index_page_offset, dictionary_page_offset
+			n := walker{b: v}
+			dst = appendZigzag(append(dst, w.b[from:at]...), p.moved(id, n.int()))
+		case id == 12 && typ == thriftStruct && !p.signed: // statistics
+			dst = append(append(dst, w.b[from:at]...), withoutOldMinMax(v)...)
+		case id == 14 || id == 15:
+			w.at = start
+			return appendColumnMetaFields(dst[:dst0], w, p)
+		default:
+			continue
+		}
+		from = w.at
+	}
+	return append(dst, w.b[from:w.at]...)
+}
+
+// moved is where the pages of a chunk are that were at a place.
+func (p *places) moved(id int16, at int64) int64 {
+	if at > 0 || id == 9 {
+		at += p.shift
+	}
+	return at
+}
+
+// appendColumnMetaFields is appendColumnMeta field by field: of one with a bloom
+// filter, which may stay behind.
+func appendColumnMetaFields(dst []byte, w *walker, p *places) []byte {
 	out := thriftStructOf{dst: dst}
 	for id, typ := range w.fields {
 		switch {
-		case typ == thriftI64 && (id == 9 || id == 10 || id == 11): // data_page_offset, index_page_offset, dictionary_page_offset
-			at := w.int()
-			if at > 0 || id == 9 {
-				at += p.shift
-			}
-			out.int(id, typ, at)
-		case id == 12: // statistics
+		case typ == thriftI64 && (id == 9 || id == 10 || id == 11):
+			out.int(id, typ, p.moved(id, w.int()))
+		case id == 12:
 			v := w.skip(typ)
 			if !p.signed && typ == thriftStruct {
 				v = withoutOldMinMax(v)
@@ -169,16 +198,23 @@ func appendColumnMeta(dst []byte, w *walker, p *places) []byte {
 // another one after a copy.
 func withoutOldMinMax(statistics []byte) []byte {
 	w := walker{b: statistics}
-	out := thriftStructOf{dst: make([]byte, 0, len(statistics))}
+	old := false
 	for id, typ := range w.fields {
-		v := w.skip(typ)
-		switch id {
-		case 1, 2:
-			continue
-		case 5, 6:
+		w.skip(typ)
+		if id == 5 || id == 6 {
 			return statistics
 		}
-		out.raw(id, typ, v)
+		old = old || id == 1 || id == 2
+	}
+	if !old {
+		return statistics
+	}
+	w = walker{b: statistics}
+	out := thriftStructOf{dst: make([]byte, 0, len(statistics))}
+	for id, typ := range w.fields {
+		if v := w.skip(typ); id > 2 {
+			out.raw(id, typ, v)
+		}
 	}
 	return out.end()
 }

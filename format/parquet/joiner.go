@@ -23,11 +23,18 @@ type joiner struct {
 
 	buf    []byte            // of copying
 	chunks slab[joinedChunk] // of groups
+	index  pageIndexes       // of the input at hand
 
 	// Pages of the input at hand that are in the output already, and how far
 	// they moved: row groups that follow one another are copied at once.
 	run      extent
 	runShift int64
+}
+
+// reset forgets the files and keeps the memory.
+func (j *joiner) reset() {
+	clear(j.groups)
+	*j = joiner{groups: j.groups[:0], buf: j.buf, columnIndexes: j.columnIndexes[:0], offsetIndexes: j.offsetIndexes[:0], index: j.index}
 }
 
 type joinedGroup struct {
@@ -76,11 +83,14 @@ func (j *joiner) copyRange(r io.ReaderAt, from, n int64) error {
 type extent struct{ from, to int64 }
 
 // copyFile copies the row groups of an input that have rows.
-func (j *joiner) copyFile(ctx context.Context, f *File, x *pageIndexes) error {
+func (j *joiner) copyFile(ctx context.Context, f *File) error {
+	x := &j.index
 	if err := f.readPageIndex(x); err != nil {
 		return err
 	}
 	j.run = extent{}
+	j.groups = room(j.groups, len(f.groups()))
+	j.columnIndexes, j.offsetIndexes = room(j.columnIndexes, len(x.b)), room(j.offsetIndexes, len(x.b))
 	for k := range f.groups() {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -94,7 +104,7 @@ func (j *joiner) copyFile(ctx context.Context, f *File, x *pageIndexes) error {
 		if err := j.copyRun(f, k); err != nil {
 			return fmt.Errorf("row group %d: %w", k, err)
 		}
-		if err := j.copyGroup(f, k, x); err != nil {
+		if err := j.copyGroup(f, k); err != nil {
 			return fmt.Errorf("row group %d: %w", k, err)
 		}
 	}
@@ -140,8 +150,8 @@ func (g *rowGroup) together() (all extent, ok bool) {
 }
 
 // copyGroup copies row group k of an input byte for byte: its pages, its page
-// index and its bloom filters. x has its page index.
-func (j *joiner) copyGroup(f *File, k int, x *pageIndexes) error {
+// index and its bloom filters. j.index has the input's page index.
+func (j *joiner) copyGroup(f *File, k int) error {
 	if err := j.begin(); err != nil {
 		return err
 	}
@@ -159,10 +169,10 @@ func (j *joiner) copyGroup(f *File, k int, x *pageIndexes) error {
 			return err
 		}
 		before := len(j.columnIndexes)
-		j.columnIndexes = append(j.columnIndexes, x.columnIndex(k, i)...)
+		j.columnIndexes = append(j.columnIndexes, j.index.columnIndex(k, i)...)
 		c.columnIndexLength = int32(len(j.columnIndexes) - before)
 		before = len(j.offsetIndexes)
-		j.offsetIndexes = appendOffsetIndex(j.offsetIndexes, x.offsetIndex(k, i), c.shift, g.columns[i].pages())
+		j.offsetIndexes = appendOffsetIndex(j.offsetIndexes, j.index.offsetIndex(k, i), c.shift, g.columns[i].pages())
 		c.offsetIndexLength = int32(len(j.offsetIndexes) - before)
 		if c.offsetIndexLength == 0 { // the one is of no use without the other
 			j.columnIndexes = j.columnIndexes[:len(j.columnIndexes)-int(c.columnIndexLength)]
@@ -245,6 +255,7 @@ func (j *joiner) close(f footer) (Info, error) {
 	columnIndexAt := j.out.n
 	offsetIndexAt := columnIndexAt + int64(len(j.columnIndexes))
 	f.rows, f.count = j.rows, len(j.groups)
+	f.groups = make([]byte, 0, j.encodedSize())
 	for i := range j.groups {
 		g := &j.groups[i]
 		var err error
@@ -264,6 +275,23 @@ func (j *joiner) close(f footer) (Info, error) {
 	}
 	return Info{Rows: j.rows, Bytes: j.out.n, RowGroups: len(j.groups), Copied: j.copied}, nil
 }
+
+// encodedSize is about what the row groups take in the footer, or a little more.
+func (j *joiner) encodedSize() (n int) {
+	for i := range j.groups {
+		g := &j.groups[i]
+		for k := range g.columns {
+			n += len(g.columns[k].raw) + moreOfPlaces
+		}
+		for _, f := range g.fields {
+			n += len(f.value) + moreOfPlaces
+		}
+	}
+	return n
+}
+
+// moreOfPlaces is how much longer a struct gets whose places are larger numbers.
+const moreOfPlaces = 16
 
 // appendTo appends the RowGroup, number ordinal of the file. The places of the
 // page index advance.

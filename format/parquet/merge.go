@@ -112,7 +112,6 @@ type merger struct {
 	joiner joiner
 	w      *Writer // encodes what has to be
 
-	index   pageIndexes // of a file that is copied
 	members []member
 	mem     []byte // the row groups of members, as they are
 
@@ -168,7 +167,7 @@ var mergers sync.Pool
 // release forgets the files and keeps the memory.
 func (m *merger) release() {
 	m.s, m.files, m.inputs, m.exact, m.w.s = nil, nil, nil, nil, nil
-	m.joiner = joiner{buf: m.joiner.buf, columnIndexes: m.joiner.columnIndexes[:0], offsetIndexes: m.joiner.offsetIndexes[:0]}
+	m.joiner.reset()
 	for i := range m.members[:cap(m.members)] {
 		mb := &m.members[:cap(m.members)][i]
 		clear(mb.chunks)
@@ -203,10 +202,10 @@ func (m *merger) run(ctx context.Context, end footer) (Info, error) {
 		var err error
 		if ref := g.members[0]; g.copied {
 			if copied != ref.input {
-				copied, err = ref.input, m.files[ref.input].readPageIndex(&m.index)
+				copied, err = ref.input, m.files[ref.input].readPageIndex(&m.joiner.index)
 			}
 			if err == nil {
-				err = m.joiner.copyGroup(m.files[ref.input], ref.group, &m.index)
+				err = m.joiner.copyGroup(m.files[ref.input], ref.group)
 			}
 			if err != nil {
 				err = fmt.Errorf("input %d: row group %d: %w", ref.input, ref.group, err)

@@ -1,5 +1,7 @@
 package parquetfile
 
+import "slices"
+
 // slab is memory for many small slices that live as long as one another.
 type slab[T any] struct {
 	free []T
@@ -18,4 +20,13 @@ func (s *slab[T]) take(n int) []T {
 	out := s.free[:n:n]
 	s.free = s.free[n:]
 	return out
+}
+
+// room makes room for n more, or for as many again: append lets what is large
+// grow by a quarter, and so copies it four times.
+func room[T any](s []T, n int) []T {
+	if cap(s)-len(s) < n {
+		s = slices.Grow(s, max(n, len(s)))
+	}
+	return s
 }

@@ -1,6 +1,6 @@
 """The same table, announced to real Hive Metastores, read by Spark SQL through
-them, by DuckDB and by PyArrow, and compared with the input; and tables that
-Spark wrote, compacted. Run by `make integration` with the services up.
+them, by DuckDB, by PyArrow and by Hive's own reader, and compared with the input;
+and tables that Spark wrote, compacted. Run by `make integration` with the services up.
 
     metastore.py [agree|sparkwritten]...      default: all"""
 
@@ -26,6 +26,7 @@ ROOT = os.path.dirname(os.path.dirname(HERE))
 BINARY = os.path.join(ROOT, "bin", "hivesink")
 sys.path.insert(0, HERE)
 import check  # noqa: E402
+import hive  # noqa: E402
 from spark import plain  # noqa: E402
 
 METASTORES = {
@@ -153,8 +154,21 @@ def duckdb_rows(table):
 
 OPTIONS = {
     "plain": "",
-    "oldhive": "  parquet: {timestamps: int96, decimals: fixed}\n",
+    "oldhive": "  compression: snappy\n  parquet: {timestamps: int96, decimals: fixed}\n",
 }
+
+# Hive's reader does not ask a metastore: one server's tables are enough.
+HIVE_READS = {"plain_hms4": ["4.0.1"], "oldhive_hms4": ["4.0.1", "3.1.3"]}
+
+
+def read_by_hive(work, want):
+    columns = [c.split(" ", 1) for c in COLUMNS]
+    for version in sorted({v for versions in HIVE_READS.values() for v in versions}):
+        with hive.Hive(version) as reader:
+            for name, versions in HIVE_READS.items():
+                if version in versions:
+                    check.differ(f"{name}: Hive {version}", multiset(reader.rows(f"{work}/{name}", columns, "k")), want)
+                    print(f"agree: {name}: {len(rows())} rows of every type equal in Hive {version}'s reader")
 
 
 def physical(table):
@@ -196,6 +210,7 @@ def agree(work):
             assert r["counts"] == [205, 205, 4 + 133], r["counts"]
             assert r["pruned"] == 2, r["pruned"]
         print(f"agree: {server}: {len(rows())} rows of every type equal in Spark SQL through the metastore, DuckDB and PyArrow, {', '.join(OPTIONS)}")
+    read_by_hive(work, want)
 
 
 def sparkwritten(work):

@@ -163,18 +163,7 @@ func TestDirectEveryRequest(t *testing.T) {
 				lost, merging := k%2 > 0, k%4 > 1
 				store, s := memobj.New(), directSim(t)
 				store.Idempotent = idempotent
-				dead := false
-				view := store.View(func(step memobj.Step) memobj.Fate {
-					switch {
-					case step.N == k:
-						fired++
-						dead = strings.HasSuffix(name, "dead")
-						return fate
-					case dead:
-						return memobj.Fate{Before: errCut}
-					}
-					return memobj.Fate{}
-				})
+				view := store.View(fateOf(name, k, &fired))
 				index := kv.NewMem()
 				err := s.run(t, view, index)
 				if k > view.Steps() {

@@ -50,6 +50,23 @@ var fates = map[string]memobj.Fate{
 	"done, the answer lost": {After: errCut},
 }
 
+// fateOf is what becomes of each request when that befalls request k: nothing of
+// the others, but that the dead make none. fired counts.
+func fateOf(name string, k int, fired *int) func(memobj.Step) memobj.Fate {
+	dead := false
+	return func(step memobj.Step) memobj.Fate {
+		switch {
+		case step.N == k:
+			*fired++
+			dead = strings.HasSuffix(name, "dead")
+			return fates[name]
+		case dead:
+			return memobj.Fate{Before: errCut}
+		}
+		return memobj.Fate{}
+	}
+}
+
 // TestObjectsEveryRequest stops the run at every request, loses every answer and
 // does every request twice, on stores of both kinds. What a reader sees is right
 // at any moment, and the next process finishes.
@@ -60,18 +77,7 @@ func TestObjectsEveryRequest(t *testing.T) {
 			for k := 1; ; k += stride() {
 				store, s := memobj.New(), objectSim(t, "")
 				store.Idempotent = idempotent
-				dead := false
-				view := store.View(func(step memobj.Step) memobj.Fate {
-					switch {
-					case step.N == k:
-						fired++
-						dead = strings.HasSuffix(name, "dead")
-						return fate
-					case dead:
-						return memobj.Fate{Before: errCut}
-					}
-					return memobj.Fate{}
-				})
+				view := store.View(fateOf(name, k, &fired))
 				index := kv.NewMem()
 				err := s.run(t, view, index)
 				if k > view.Steps() {

@@ -11,7 +11,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -19,6 +18,7 @@ import (
 	"github.com/parquet-go/parquet-go"
 
 	"github.com/hivesink/hivesink/internal/testproc"
+	"github.com/hivesink/hivesink/internal/watching"
 	"github.com/hivesink/hivesink/layout"
 	"github.com/hivesink/hivesink/maintenance"
 )
@@ -461,28 +461,6 @@ func (l *lister) look() error {
 	return nil
 }
 
-func (l *lister) watch() (stop func() error) {
-	quit := make(chan struct{})
-	var err error
-	var wg sync.WaitGroup
-	wg.Go(func() {
-		for began := time.Now(); err == nil; {
-			select {
-			case <-quit:
-				err = l.look()
-				return
-			default:
-				err = l.look()
-			}
-			if busy := time.Since(began); busy > 10*time.Millisecond {
-				time.Sleep(busy) // as much time for the others
-				began = time.Now()
-			}
-		}
-	})
-	return sync.OnceValue(func() error { close(quit); wg.Wait(); return err })
-}
-
 // TestCompactKill kills compactions at random moments, of a foreign table and of
 // one with a log, while a reader lists it; each next one goes on.
 func TestCompactKill(t *testing.T) {
@@ -525,7 +503,7 @@ func TestCompactKill(t *testing.T) {
 func killCompaction(t *testing.T, tb *table, rng *rand.Rand, logged bool, most int) (hits, looks, settled int) {
 	t.Helper()
 	l := tb.lister()
-	stop := l.watch()
+	stop := watching.Keep(0, l.look)
 	t.Cleanup(func() { _ = stop() })
 	for {
 		p := start(t, nil, binary, "compact", "-c", tb.config, "--json")

@@ -7,11 +7,11 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/hivesink/hivesink/internal/testproc"
+	"github.com/hivesink/hivesink/internal/watching"
 	"github.com/hivesink/hivesink/layout"
 	"github.com/hivesink/hivesink/ledger"
 )
@@ -44,75 +44,6 @@ const (
 	// of input and the last compactions.
 	killsAtEnd = 5
 )
-
-// watcher is a reader of the table that never stops looking.
-type watcher struct {
-	root string
-	seen map[string]bool
-	ids  map[int64]string
-	// looks is how often it has listed the table.
-	looks int
-}
-
-// look lists the table once and reads each file that it sees for the first
-// time: no file vanishes, every file is whole, no id is there twice.
-func (w *watcher) look() error {
-	names, err := files(w.root)
-	if err != nil {
-		return err
-	}
-	w.looks++
-	now := make(map[string]bool, len(names))
-	for _, name := range names {
-		now[name] = true
-		if w.seen[name] {
-			continue
-		}
-		ids, err := readIDs(name)
-		if err != nil {
-			return err
-		}
-		if len(ids) == 0 {
-			return fmt.Errorf("%s is visible and has no row", name)
-		}
-		for _, id := range ids {
-			if other, twice := w.ids[id]; twice {
-				return fmt.Errorf("id %d of %s is in %s too", id, name, other)
-			}
-			w.ids[id] = name
-		}
-		w.seen[name] = true
-	}
-	for name := range w.seen {
-		if !now[name] {
-			return fmt.Errorf("%s was visible and is gone", name)
-		}
-	}
-	return nil
-}
-
-// watch looks until stop is called, which returns the first thing wrong.
-func (w *watcher) watch() (stop func() error) {
-	quit := make(chan struct{})
-	var err error
-	var wg sync.WaitGroup
-	wg.Go(func() {
-		for began := time.Now(); err == nil; {
-			select {
-			case <-quit:
-				err = w.look()
-				return
-			default:
-				err = w.look()
-			}
-			if busy := time.Since(began); busy > 10*time.Millisecond {
-				time.Sleep(busy) // as much time for the others
-				began = time.Now()
-			}
-		}
-	})
-	return sync.OnceValue(func() error { close(quit); wg.Wait(); return err })
-}
 
 // spoilState says in turn what becomes of the state directory after a kill.
 func (tb *table) spoilState(turn int) {
@@ -202,8 +133,8 @@ func killAgain(t *testing.T, yaml string, rows, rate, want int) {
 // input ended before there were kills enough.
 func killTable(t *testing.T, yaml string, rows, rate, want int, rng *rand.Rand) bool {
 	tb := newTable(t, yaml)
-	w := &watcher{root: tb.root, seen: make(map[string]bool), ids: make(map[int64]string)}
-	stop := w.watch()
+	w := &watching.Reader{Files: func() ([]string, error) { return files(tb.root) }, IDs: readIDs}
+	stop := watching.Keep(0, w.Look)
 	t.Cleanup(func() { _ = stop() })
 
 	// The kills after the end of input go on until the work is done: of them one
@@ -235,9 +166,9 @@ func killTable(t *testing.T, yaml string, rows, rate, want int, rng *rand.Rand) 
 	if err := stop(); err != nil {
 		t.Fatal(err)
 	}
-	t.Logf("%d kills hit, %d of them after the end of input, %d runs got away; %d log records, %d files, listed %d times", hits, atEnd, missed-1, tb.records(), len(w.seen), w.looks)
-	if len(w.ids) != rows {
-		t.Fatalf("the reader has seen %d ids, want %d", len(w.ids), rows)
+	t.Logf("%d kills hit, %d of them after the end of input, %d runs got away; %d log records, %d files, listed %d times", hits, atEnd, missed-1, tb.records(), len(w.Seen), w.Looks)
+	if len(w.Row) != rows {
+		t.Fatalf("the reader has seen %d ids, want %d", len(w.Row), rows)
 	}
 	tb.wantIDs(rows)
 	tb.checkFinished()

@@ -93,7 +93,7 @@ func Kills(t *testing.T, p Place, rows, rate, kills int) {
 	kills = testproc.Number(t, "HIVESINK_KILLS", kills)
 	rng := dice(t)
 	j := newJob(t, p, rows, rate)
-	w, stop := watch(j.FS, j.Root)
+	w, stop := j.watch()
 	t.Cleanup(func() { _ = stop() })
 	hits := 0
 	for {
@@ -114,12 +114,12 @@ func Kills(t *testing.T, p Place, rows, rate, kills int) {
 	if err := stop(); err != nil {
 		t.Fatal(err)
 	}
-	t.Logf("%d kills hit; %d log records, %d files, listed %d times", hits, j.records(), len(w.seen), w.looks)
+	t.Logf("%d kills hit; %d log records, %d files, listed %d times", hits, j.records(), len(w.Seen), w.Looks)
 	if hits < (kills+1)/2 {
 		t.Fatalf("only %d of %d kills hit a live process: raise rows", hits, kills)
 	}
-	if len(w.ids) != rows {
-		t.Fatalf("the reader has seen %d ids, want %d", len(w.ids), rows)
+	if len(w.Row) != rows {
+		t.Fatalf("the reader has seen %d ids, want %d", len(w.Row), rows)
 	}
 	j.finished(rows)
 }
@@ -131,7 +131,7 @@ func Kills(t *testing.T, p Place, rows, rate, kills int) {
 func TakeOvers(t *testing.T, p Place, rows, rate, owners int) {
 	rng := dice(t)
 	j := newJob(t, p, rows, rate)
-	w, stop := watch(j.FS, j.Root)
+	w, stop := j.watch()
 	t.Cleanup(func() { _ = stop() })
 	var stopped []*testproc.Process
 	taken := func(epoch int) func() bool {
@@ -171,7 +171,7 @@ func TakeOvers(t *testing.T, p Place, rows, rate, owners int) {
 	if err := stop(); err != nil {
 		t.Fatal(err)
 	}
-	t.Logf("%d owners; %d log records, %d files, listed %d times", owners+1, j.records(), len(w.seen), w.looks)
+	t.Logf("%d owners; %d log records, %d files, listed %d times", owners+1, j.records(), len(w.Seen), w.Looks)
 	j.finished(rows)
 }
 
@@ -217,7 +217,7 @@ func Outage(t *testing.T, p Place, rows, rate int, breakIt, mendIt func() error)
 // Plain runs the job to its end, whatever the storage does meanwhile.
 func Plain(t *testing.T, p Place, rows, rate int) {
 	j := newJob(t, p, rows, rate)
-	w, stop := watch(j.FS, j.Root)
+	w, stop := j.watch()
 	t.Cleanup(func() { _ = stop() })
 	r := j.start("").Wait(t)
 	if r.Code != 0 {
@@ -227,7 +227,7 @@ func Plain(t *testing.T, p Place, rows, rate int) {
 	if err := stop(); err != nil {
 		t.Fatal(err)
 	}
-	t.Logf("%d log records, %d files, listed %d times", j.records(), len(w.seen), w.looks)
+	t.Logf("%d log records, %d files, listed %d times", j.records(), len(w.Seen), w.Looks)
 	j.finished(rows)
 }
 

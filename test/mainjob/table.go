@@ -16,6 +16,7 @@ import (
 	"github.com/parquet-go/parquet-go"
 
 	"github.com/hivesink/hivesink/internal/testproc"
+	"github.com/hivesink/hivesink/internal/watching"
 	"github.com/hivesink/hivesink/layout"
 	"github.com/hivesink/hivesink/ledger"
 	"github.com/hivesink/hivesink/storage"
@@ -87,6 +88,16 @@ func newJob(t testing.TB, p Place, rows, rate int) *job {
 		t.Fatal(err)
 	}
 	return j
+}
+
+// watch starts a reader of the table that goes on looking, until stop is called,
+// which returns the first thing wrong.
+func (j *job) watch() (r *watching.Reader, stop func() error) {
+	r = &watching.Reader{
+		Files: func() ([]string, error) { return files(j.FS, j.Root) },
+		IDs:   func(name string) ([]int64, error) { return readIDs(j.FS, name) },
+	}
+	return r, watching.Keep(20*time.Millisecond, r.Look) // leave the servers some time for others
 }
 
 // start starts a run, with a state directory of its own if one is named.

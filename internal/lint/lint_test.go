@@ -18,7 +18,7 @@ const module = "github.com/hivesink/hivesink"
 // levels: arrows point down only. A package imports packages of lower levels,
 // and of its own level only where sideways says so.
 var levels = map[string]int{
-	"hivetype": 0, "layout": 0, "rolling": 0, "watermark": 0, "internal/fault": 0, "internal/krb5": 0, "internal/lint": 0, "internal/testproc": 0,
+	"hivetype": 0, "layout": 0, "rolling": 0, "watermark": 0, "internal/fault": 0, "internal/krb5": 0, "internal/lint": 0, "internal/testproc": 0, "internal/watching": 0,
 	"record": 1, "storage": 1, "storage/localfs": 1, "storage/memfs": 1, "storage/hdfsfs": 1, "storage/memobj": 1, "storage/s3fs": 1, "storage/spool": 1, "storage/faultfs": 1, "storage/storagetest": 1, "config": 1,
 	"format": 2, "format/text": 2, "format/json": 2, "format/csv": 2, "format/avro": 2, "format/parquet": 2, "ledger": 2, "internal/kv": 2, "internal/place": 2, "internal/tlsopt": 2,
 	"writer": 3, "coordinator": 3, "compactor": 3, "commit": 3,

@@ -282,15 +282,17 @@ func (c *columnReader) append(l *leaf, k, n int) error {
 		for i := k; i < k+n; i++ {
 			p := v.place(i) * c.width
 			x := data[p : p+c.width]
+			var err error
 			switch {
-			case l.phys == physFixed:
+			case l.phys == physFixed && l.width >= c.width:
 				l.extend(x)
 			case l.isTime():
-				if err := l.int96(x); err != nil {
-					return err
-				}
+				err = l.int96(x)
 			default:
-				l.shortened(x)
+				err = l.shortened(x)
+			}
+			if err != nil {
+				return err
 			}
 		}
 	}
@@ -375,13 +377,13 @@ func (l *leaf) fixed(v int64) {
 }
 
 // extend appends a big-endian two's complement number with the leaf's width,
-// which is not smaller than the number's needs.
+// which is not smaller than the number's.
 func (l *leaf) extend(v []byte) {
 	sign := byte(int8(v[0]) >> 7)
 	for range l.width - len(v) {
 		l.bytes = append(l.bytes, sign)
 	}
-	l.bytes = append(l.bytes, v[max(0, len(v)-l.width):]...)
+	l.bytes = append(l.bytes, v[max(0, len(v)-l.width):]...) // eight bytes may be more than there are digits
 }
 
 // absentRows appends rows in which nothing is there.

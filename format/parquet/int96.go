@@ -44,9 +44,26 @@ func (l *leaf) int96(v []byte) error {
 	return nil
 }
 
-// shortened appends a big-endian two's complement number to a leaf of integers;
-// its precision says that it fits.
-func (l *leaf) shortened(v []byte) {
+// shortened appends a big-endian two's complement number to a leaf that may be
+// narrower: writers take more bytes than the digits need. What would be cut off
+// of a number that has more digits than its column says is an error (F3).
+func (l *leaf) shortened(v []byte) error {
+	width := l.width
+	switch l.phys {
+	case physInt32:
+		width = 4
+	case physInt64:
+		width = 8
+	}
+	for ; len(v) > width; v = v[1:] {
+		if v[0] != byte(int8(v[1])>>7) {
+			return fmt.Errorf("the file has a decimal with more digits than its column says: %x", v)
+		}
+	}
+	if l.phys == physFixed {
+		l.bytes = append(l.bytes, v...)
+		return nil
+	}
 	n := int64(int8(v[0]))
 	for _, b := range v[1:] {
 		n = n<<8 | int64(b)
@@ -56,6 +73,7 @@ func (l *leaf) shortened(v []byte) {
 	} else {
 		l.i64 = append(l.i64, n)
 	}
+	return nil
 }
 
 // isTime says whether the leaf is a timestamp; the leaves of a file that was

@@ -3,6 +3,7 @@ package parquetfile
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
 	"math"
 	"slices"
 	"strings"
@@ -56,8 +57,9 @@ func TestFixedDecimals(t *testing.T) {
 		}
 		narrow, wide := &leaf{}, &leaf{}
 		narrow.phys, wide.phys = physInt32, physInt64
-		narrow.shortened(l.bytes)
-		wide.shortened(l.bytes)
+		if err := errors.Join(narrow.shortened(l.bytes), wide.shortened(l.bytes)); err != nil {
+			t.Fatal(err)
+		}
 		if int64(narrow.i32[0]) != n || wide.i64[0] != n {
 			t.Errorf("%d came back as %d and %d", n, narrow.i32[0], wide.i64[0])
 		}

@@ -65,6 +65,28 @@ func (p *pageReader) believe(phys physical, width, n int, data []byte, e format.
 	return -1, err
 }
 
+// plainEnd is where n values end, PLAIN-encoded; all of the bytes when there are
+// fewer. Nobody looks at what follows them: Arrow's C++ leaves bytes behind the
+// values of a dictionary when it was given one that has a value twice.
+func plainEnd(phys physical, width, n int, data []byte) int {
+	if phys != physBytes {
+		l := leafType{phys: phys, width: width}
+		return min(l.plainLeast(n), len(data))
+	}
+	at := 0
+	for range n {
+		if len(data)-at < 4 {
+			return len(data)
+		}
+		size := binary.LittleEndian.Uint32(data[at:])
+		if uint64(size) > uint64(len(data)-at-4) {
+			return len(data)
+		}
+		at += 4 + int(size)
+	}
+	return at
+}
+
 // deltaPadding is what the library's decoder writes beyond the last value.
 const deltaPadding = 64
 

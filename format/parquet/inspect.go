@@ -1,8 +1,11 @@
 package parquetfile
 
 import (
+	"bytes"
+	"context"
 	"encoding/binary"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 
@@ -105,6 +108,41 @@ func (f *File) Nulls() []int64 {
 		}
 	}
 	return out
+}
+
+// CountNulls is the number of nulls of a leaf as its pages have it: what is said of
+// them is not always true, as by Arrow's C++ of a dictionary in a struct that is null.
+func (f *File) CountNulls(ctx context.Context, leaf int) (n int64, err error) {
+	defer func() { // a hostile page must not kill the process (F7)
+		if p := recover(); p != nil {
+			n, err = 0, fmt.Errorf("column %s: %w: %v", f.typ.names[leaf], errDamaged, p)
+		}
+	}()
+	var r columnReader
+	r.column = f.typ.leaves[leaf]
+	if r.phys, r.width, err = physicalOfColumn(r.column); err != nil {
+		return 0, err
+	}
+	most := r.column.MaxDefinitionLevel()
+	for i := range f.groups() {
+		if err := ctx.Err(); err != nil {
+			return 0, err
+		}
+		r.pages.open(f, r.column, &f.groups()[i].columns[leaf])
+		for {
+			err := r.nextPage()
+			if err == io.EOF {
+				break
+			}
+			if err != nil {
+				return 0, fmt.Errorf("column %s: %w", f.typ.names[leaf], err)
+			}
+			if most > 0 {
+				n += int64(r.levels - bytes.Count(r.defs, []byte{uint8(most)}))
+			}
+		}
+	}
+	return n, nil
 }
 
 // saidNulls is the number of nulls, -1 when it is not said, and whether a

@@ -195,7 +195,13 @@ func (p *pageReader) decode(into encoding.Values, phys physical, width, n int, d
 	if want := n + 1; phys == physBytes && cap(offsets) < want {
 		offsets = make([]uint32, 0, want)
 	}
-	return typ.Decode(typ.NewValues(buf[:0], offsets[:0]), data, how)
+	out, err := typ.Decode(typ.NewValues(buf[:0], offsets[:0]), data, how)
+	if err != nil && e == format.Plain {
+		if end := plainEnd(phys, width, n, data); end < len(data) {
+			return typ.Decode(typ.NewValues(buf[:0], offsets[:0]), data[:end], how)
+		}
+	}
+	return out, err
 }
 
 func (p *pageReader) dataV1(c *columnReader, h *format.DataPageHeader, size int, body []byte) error {

@@ -1,0 +1,84 @@
+package parquetfile
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"testing"
+
+	lib "github.com/parquet-go/parquet-go"
+	"github.com/parquet-go/parquet-go/encoding/thrift"
+	"github.com/parquet-go/parquet-go/format"
+)
+
+// dictionaryPage has so many entries.
+func dictionaryPage(t testing.TB, n int32, body []byte) []byte {
+	t.Helper()
+	return handHeader(t, &format.PageHeader{Type: format.DictionaryPage, UncompressedPageSize: int32(len(body)), CompressedPageSize: int32(len(body)),
+		DictionaryPageHeader: thrift.New(format.DictionaryPageHeader{NumValues: n, Encoding: format.Plain})}, body)
+}
+
+// TestBytesBehindADictionary: Arrow's C++ makes room for each entry of the
+// dictionary it was given, also for one that it had before; readers take as many
+// as the header says.
+func TestBytesBehindADictionary(t *testing.T) {
+	for name, c := range map[string]struct {
+		node    lib.Node
+		entries int32
+		dict    []byte
+		column  string
+		want    string
+	}{
+		"texts":   {lib.Required(lib.String()), 2, append(appendText(appendText(nil, nil), []byte("ab")), 0xff, 0xff, 0xff, 0x7f, 9), "c string", "[c= c=ab c=ab]"},
+		"numbers": {lib.Leaf(lib.Int32Type), 2, []byte{1, 0, 0, 0, 2, 0, 0, 0, 9}, "c int", "[c=1 c=2 c=2]"},
+	} {
+		page := dictionaryPage(t, c.entries, c.dict)
+		data := handPage(t, 3, format.RLEDictionary, 4, []byte{1, 3, 0b110, 0})
+		f := opened(t, handmade(t, c.node, format.Uncompressed, 3, 3, append(bytes.Clone(page), data...), int64(len(page))))
+		if out, err := rewritten(t, []string{c.column}, f); err != nil || fmt.Sprint(arrowRows(t, out)) != c.want {
+			t.Errorf("%s, rewritten: %v", name, err)
+		}
+		var b bytes.Buffer
+		if _, err := Merge(context.Background(), []*File{f, f}, &b, JoinOptions{Codec: "zstd"}); err != nil {
+			t.Errorf("%s, merged: %v", name, err)
+		} else if got := fmt.Sprint(arrowRows(t, b.Bytes())[3:]); got != c.want {
+			t.Errorf("%s, merged: %s", name, got)
+		}
+	}
+}
+
+// TestNullsThatWereNotCounted: Arrow's C++ does not count the nulls of a struct
+// above a dictionary. A merge that gives the dictionaries up counts them.
+func TestNullsThatWereNotCounted(t *testing.T) {
+	const n = 5000
+	file := func(first int) *File {
+		var dict []byte
+		ids := make([]int32, n)
+		for i := range ids {
+			dict, ids[i] = appendText(dict, fmt.Appendf(nil, "%06d", first+i)), int32(i)
+		}
+		packed, err := lib.RLEDictionary.EncodeInt32(nil, ids)
+		if err != nil {
+			t.Fatal(err)
+		}
+		body := append(behind(append(append(uvarints(1<<1), 0), append(uvarints(n<<1), 1)...)...), packed...)
+		data := handHeader(t, &format.PageHeader{Type: format.DataPage, UncompressedPageSize: int32(len(body)), CompressedPageSize: int32(len(body)),
+			DataPageHeader: thrift.New(format.DataPageHeader{NumValues: n + 1, Encoding: format.RLEDictionary, DefinitionLevelEncoding: format.RLE,
+				RepetitionLevelEncoding: format.RLE, Statistics: format.Statistics{MinValue: fmt.Appendf(nil, "%06d", first), MaxValue: fmt.Appendf(nil, "%06d", first+n-1)}})}, body)
+		page := dictionaryPage(t, n, dict)
+		return opened(t, handmade(t, lib.Optional(lib.String()), format.Uncompressed, n+1, n+1, append(page, data...), int64(len(page))))
+	}
+	var b bytes.Buffer
+	if _, err := Merge(context.Background(), []*File{file(0), file(n)}, &b, JoinOptions{Codec: "none"}); err != nil {
+		t.Fatal(err)
+	}
+	out := opened(t, b.Bytes())
+	if nulls := out.Nulls(); nulls[0] != 2 {
+		t.Errorf("%d nulls, want 2", nulls[0])
+	}
+	rows := arrowRows(t, b.Bytes())
+	if rows[0] != "c=(null)" || rows[1] != "c=000000" || rows[n+1] != "c=(null)" || rows[2*n+1] != "c=009999" {
+		t.Errorf("rows %q %q %q %q", rows[0], rows[1], rows[n+1], rows[2*n+1])
+	}
+	checkFacts(t, b.Bytes())
+}

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io"
 	"path"
+	"slices"
+	"strings"
 
 	"github.com/hivesink/hivesink/format/parquet"
 	"github.com/hivesink/hivesink/internal/fault"
@@ -62,6 +64,8 @@ type Built struct {
 	Mode   string
 	Bytes  int64
 	Footer ledger.Footer
+
+	own bool // it has the columns of its inputs, not the table's (C7)
 }
 
 // TargetError says that a unit's inputs are there, and that no good target came
@@ -126,10 +130,41 @@ func (o *Options) Build(ctx context.Context, j Job) (*Built, error) {
 		}
 		return b, o.copyUp(ctx, j, b)
 	}
-	if err := o.build(ctx, j, files, b); err != nil {
+	var err error
+	if b.own, err = o.keepsColumns(j, files); err == nil {
+		err = o.build(ctx, j, files, b)
+	}
+	if err != nil {
 		return nil, &TargetError{err}
 	}
 	return b, nil
+}
+
+// keepsColumns says whether the target has the columns of its inputs because
+// those of the table have been changed since, and something of the inputs would
+// be lost (C7).
+func (o *Options) keepsColumns(j Job, files []*parquetfile.File) (bool, error) {
+	s := o.Schema(j.Unit.Table)
+	inPath, _, err := layout.ParsePath(j.Unit.Partition)
+	if err != nil {
+		return false, err
+	}
+	for i := range j.Inputs {
+		if j.Inputs[i].Schema == s.ID() {
+			continue
+		}
+		lost := s.Takes(files[i])
+		if k := slices.IndexFunc(inPath, func(name string) bool { return s.Adds(files[i], name) }); lost == nil && k >= 0 {
+			lost = fmt.Errorf("column %s: its value is in the path, and would be null", inPath[k])
+		}
+		if lost != nil {
+			if err := parquetfile.Same(files); err != nil {
+				return false, fmt.Errorf("unit %s of partition %q: its inputs have different columns (%w), which the table's are not all of: %w", j.Unit.ID, j.Unit.Partition, err, lost)
+			}
+			return true, nil
+		}
+	}
+	return false, nil
 }
 
 func (o *Options) open(in *Input) (storage.Reader, error) {
@@ -168,7 +203,7 @@ func (o *Options) build(ctx context.Context, j Job, files []*parquetfile.File, b
 	if err != nil {
 		return fmt.Errorf("unit %s: verify target: %w", j.Unit.ID, err)
 	}
-	err = o.verify(j, b, r)
+	err = o.verify(j, b, files[0], r)
 	_ = r.Close() // it was read, no error can matter
 	if err != nil {
 		_ = o.FS.Remove(b.Path) // garbage, as in writeTarget
@@ -177,9 +212,11 @@ func (o *Options) build(ctx context.Context, j Job, files []*parquetfile.File, b
 }
 
 // verify reads a target before anybody can see it.
-func (o *Options) verify(j Job, b *Built, r storage.Reader) error {
+func (o *Options) verify(j Job, b *Built, input *parquetfile.File, r storage.Reader) error {
 	f, _, err := check(r, j.Unit.Rows, b.Footer.Leaves, j.Unit.Partition)
-	if err == nil {
+	if err == nil && b.own {
+		err = parquetfile.Same([]*parquetfile.File{input, f})
+	} else if err == nil {
 		err = o.Schema(j.Unit.Table).Verify(f, j.Unit.Rows)
 	}
 	if err != nil {
@@ -210,7 +247,7 @@ func (o *Options) writeTarget(ctx context.Context, j Job, files []*parquetfile.F
 // fill writes the target's bytes.
 func (o *Options) fill(ctx context.Context, j Job, files []*parquetfile.File, b *Built, to io.Writer, meta map[string]string) error {
 	w := bufio.NewWriterSize(to, 256<<10)
-	info, err := o.join(ctx, j, files, w, meta)
+	info, err := o.join(ctx, j, files, b, w, meta)
 	if err != nil {
 		return err
 	}
@@ -224,12 +261,28 @@ func (o *Options) fill(ctx context.Context, j Job, files []*parquetfile.File, b 
 	return w.Flush()
 }
 
-func (o *Options) join(ctx context.Context, j Job, files []*parquetfile.File, w io.Writer, meta map[string]string) (parquetfile.Info, error) {
+func (o *Options) join(ctx context.Context, j Job, files []*parquetfile.File, b *Built, w io.Writer, meta map[string]string) (parquetfile.Info, error) {
 	s := o.Schema(j.Unit.Table)
+	if b.own {
+		b.Mode = ledger.ModeMerge
+		said(meta, files)
+		return parquetfile.Merge(ctx, files, w, parquetfile.JoinOptions{Codec: o.Codec, CreatedBy: o.CreatedBy, Meta: meta})
+	}
 	if j.Unit.Mode == ledger.ModeMerge || j.Unit.Mode == ledger.ModeCopy {
 		return s.Merge(ctx, files, w, parquetfile.JoinOptions{Codec: o.Codec, CreatedBy: o.CreatedBy, Meta: meta})
 	}
 	return s.Rewrite(ctx, files, w, parquetfile.WriterOptions{Codec: o.Codec, CreatedBy: o.CreatedBy}, meta)
+}
+
+// said adds what all files say of how their values are read. The rest of what
+// they say is of each by itself.
+func said(meta map[string]string, files []*parquetfile.File) {
+	for k, v := range files[0].Meta() { // each by itself: the order does not matter
+		differs := func(f *parquetfile.File) bool { return f.Meta()[k] != v }
+		if !strings.HasPrefix(k, ledger.FooterPrefix) && !slices.ContainsFunc(files, differs) {
+			meta[k] = v
+		}
+	}
 }
 
 // check opens a data file and compares its footer with what it must be.

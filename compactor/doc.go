@@ -22,6 +22,10 @@
 //   - C6: a part that is an upload to its target is published by completing that
 //     very upload, and by nothing else. Nobody aborts it, or takes it for done
 //     but by the target.
+//   - C7: no value of an accepted row is lost to a change of table.columns. Inputs
+//     of other columns become the table's where that loses nothing: columns that
+//     are new are null, types widen. Else the target has the inputs' own columns,
+//     as the files that were published before the change have.
 //
 // Crash story: dying before the rename leaves garbage under an attempt's name,
 // and the redo builds the target anew; dying after it leaves a visible target

@@ -67,6 +67,12 @@ func (b *bench) part(t *testing.T, rows int, final bool) Input {
 	rec := array.NewRecordBatch(b.rs.Arrow, []arrow.Array{rb.NewArray()}, int64(rows))
 	c := b.schema.NewColumns()
 	c.Append(rec, nil)
+	return b.write(t, c, rows, final)
+}
+
+// write writes columns as a part, the rows of which follow those before.
+func (b *bench) write(t *testing.T, c *parquetfile.Columns, rows int, final bool) Input {
+	t.Helper()
 	p := ledger.Part{ID: fmt.Sprintf("%016x", b.next+1), Rows: int64(rows), Final: final, Codec: "none"}
 	if final {
 		p.Codec = "zstd"
@@ -189,8 +195,8 @@ func (b *bench) check(t *testing.T, built *Built) {
 	}
 }
 
-// readIDs reads with a reader that is not ours.
-func readIDs(t *testing.T, r storage.Reader) []int64 {
+// readTable reads with a reader that is not ours.
+func readTable(t *testing.T, r storage.Reader) arrow.Table {
 	t.Helper()
 	pf, err := file.NewParquetReader(io.NewSectionReader(r, 0, r.Size()))
 	if err != nil {
@@ -204,8 +210,13 @@ func readIDs(t *testing.T, r storage.Reader) []int64 {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return tbl
+}
+
+func readIDs(t *testing.T, r storage.Reader) []int64 {
+	t.Helper()
 	var ids []int64
-	for _, c := range tbl.Column(0).Data().Chunks() {
+	for _, c := range readTable(t, r).Column(0).Data().Chunks() {
 		ids = append(ids, c.(*array.Int64).Int64Values()...)
 	}
 	return ids

@@ -28,7 +28,7 @@ func (o *Options) buildUp(ctx context.Context, j Job, files []*parquetfile.File,
 	if err := o.fill(ctx, j, files, b, room, meta); err != nil {
 		return storage.Classify(fmt.Errorf("unit %s of partition %q: write target: %w", j.Unit.ID, j.Unit.Partition, err))
 	}
-	if err := o.verify(j, b, room); err != nil {
+	if err := o.verify(j, b, files[0], room); err != nil {
 		return err
 	}
 	if b.Upload, err = o.Objects.Upload(ctx, b.Path, room, room.Size()); err != nil {

@@ -6,8 +6,9 @@
 //
 //   - C1: a part is planned once: parts that any unit of the state names are
 //     passed over, and no part is in two units of one plan.
-//   - C2: a unit has parts of one table and one partition only; with policy
-//     checkpoint of one checkpoint only.
+//   - C2: a unit has parts of one table, one partition and one schema only; with
+//     policy checkpoint of one checkpoint only. What of the parts of before the
+//     columns were changed is no part of the new columns, keeps its own.
 //   - C3: the plan is a function of state, options and input: no clock, no map
 //     order. Parts are taken by checkpoint, then id; draws are taken in the
 //     order of the units.

@@ -61,7 +61,8 @@ type Input struct {
 	Epoch  uint64
 }
 
-// group is the parts of one partition that no unit names, oldest first.
+// group is the parts of one partition and one schema that no unit names, oldest
+// first.
 type group struct {
 	table, partition string
 	parts            []*ledger.Part
@@ -106,12 +107,12 @@ func waiting(st *ledger.State) []group {
 		}
 	}
 	slices.SortFunc(parts, func(a, b *ledger.Part) int {
-		return cmp.Or(strings.Compare(a.Table, b.Table), strings.Compare(a.Partition, b.Partition),
+		return cmp.Or(strings.Compare(a.Table, b.Table), strings.Compare(a.Partition, b.Partition), strings.Compare(a.Schema, b.Schema),
 			cmp.Compare(a.Checkpoint, b.Checkpoint), strings.Compare(a.ID, b.ID))
 	})
 	var out []group
 	for i, p := range parts {
-		if i == 0 || p.Table != parts[i-1].Table || p.Partition != parts[i-1].Partition {
+		if i == 0 || p.Table != parts[i-1].Table || p.Partition != parts[i-1].Partition || p.Schema != parts[i-1].Schema {
 			out = append(out, group{table: p.Table, partition: p.Partition})
 		}
 		g := &out[len(out)-1]
@@ -229,14 +230,13 @@ func appendUnits(units []ledger.Unit, parts []*ledger.Part, bins [][]int, reason
 			Inputs: make([]string, 0, len(bin)), Target: layout.PartFile(in.Epoch, bits),
 			Reason: reason, TargetSize: o.FileSize,
 		}
-		mixed, bytes := false, int64(0)
+		bytes := int64(0)
 		for _, i := range bin {
 			p := parts[i]
 			u.Inputs = append(u.Inputs, p.ID)
 			u.Rows += p.Rows
 			u.Checkpoint = max(u.Checkpoint, p.Checkpoint)
 			bytes += p.Bytes
-			mixed = mixed || p.Schema != first.Schema
 		}
 		switch {
 		case u.Reason != "":
@@ -244,9 +244,6 @@ func appendUnits(units []ledger.Unit, parts []*ledger.Part, bins [][]int, reason
 			u.Reason = fmt.Sprintf("filled: %d parts, %s", len(bin), size(bytes))
 		default:
 			u.Reason = "filled: " + size(bytes) + " of " + size(o.FileSize)
-		}
-		if mixed {
-			u.Reason += "; different schemas"
 		}
 		units = append(units, u)
 	}

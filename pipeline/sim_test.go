@@ -120,14 +120,36 @@ func (s *sim) batch(schema *record.Schema, source int, from int64) *record.Batch
 				Class: record.ClassSyntax, Reason: "not JSON", Raw: []byte("{")})
 			continue
 		}
-		b.Field(0).(*array.Int64Builder).Append(simID(source, row))
-		b.Field(1).(*array.TimestampBuilder).Append(arrow.Timestamp(simTime(row)))
-		b.Field(2).(*array.StringBuilder).Append(fmt.Sprintf("name-%d", row%3))
+		for i, f := range schema.Arrow.Fields() {
+			simCell(b.Field(i), f.Name, source, row)
+		}
 		out.Rows = append(out.Rows, row)
 	}
 	out.Record = b.NewRecordBatch()
 	return out
 }
+
+// simCell appends the value of a row, of the column's type; columns that a test
+// has added are null.
+func simCell(b array.Builder, column string, source int, row int64) {
+	text := simName(row)
+	switch column {
+	case "id":
+		text = fmt.Sprint(simID(source, row))
+	case "ts":
+		b.(*array.TimestampBuilder).Append(arrow.Timestamp(simTime(row)))
+		return
+	case "name":
+	default:
+		b.AppendNull()
+		return
+	}
+	if err := b.AppendValueFromString(text); err != nil {
+		b.AppendNull() // a test has given the column a type that has no such value
+	}
+}
+
+func simName(row int64) string { return fmt.Sprintf("name-%d", row%3) }
 
 func (s *sim) end() int64 { return int64(s.rounds * simBatch) }
 

@@ -11,6 +11,8 @@ import (
 
 	"github.com/parquet-go/parquet-go/deprecated"
 	"github.com/parquet-go/parquet-go/format"
+
+	"github.com/hivesink/hivesink/hivetype"
 )
 
 // Leaves are the paths of the columns that have values, in the file's order.
@@ -161,6 +163,11 @@ func (c *columnChunk) saidNulls() (n int64, bounded bool) {
 		}
 	}
 	return n, bounded
+}
+
+// Adds says whether Rewrite gives a file a column of this name, null in every row.
+func (s *Schema) Adds(f *File, column string) bool {
+	return f.typ.lacks(column) && slices.ContainsFunc(s.record.Data, func(c hivetype.Field) bool { return c.Name == column })
 }
 
 // Takes says whether Rewrite takes a file and loses nothing of it: its columns

@@ -105,6 +105,9 @@ func NewSchema(s *record.Schema) (*Schema, error) {
 	return out, out.describe()
 }
 
+// ID is the id of the columns, record.Schema.ID.
+func (s *Schema) ID() string { return s.record.ID }
+
 // NumLeaves is how many column chunks a row group has.
 func (s *Schema) NumLeaves() int { return len(s.leaves) }
 

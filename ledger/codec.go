@@ -9,11 +9,14 @@ import (
 	"fmt"
 	"io"
 	"reflect"
+	"strings"
 
 	"github.com/hivesink/hivesink/internal/fault"
 )
 
-// formatVersion of records and snapshots.
+// formatVersion of records and snapshots. Members are added without another one:
+// who does not know them refuses the record (unknownMember). It changes when
+// what a member says does.
 const formatVersion = 1
 
 // A record or snapshot is one JSON object on one line; its last member is the
@@ -66,15 +69,42 @@ func unsealJSON(data []byte, v any) (checksum string, err error) {
 	if err := checkFormat(whole); err != nil {
 		return "", err
 	}
-	dec := json.NewDecoder(bytes.NewReader(whole))
-	dec.DisallowUnknownFields()
-	if err := dec.Decode(v); err != nil {
-		return "", err
-	}
-	if _, err := dec.Token(); err != io.EOF {
-		return "", errors.New("there is more after the object")
+	if err := decodeStrictly(whole, v); err != nil {
+		return "", unknownMember(err)
 	}
 	return checksum, nil
+}
+
+// decodeStrictly decodes one object, and refuses what it does not know: a fact
+// that is passed over is lost.
+func decodeStrictly(data []byte, v any) error {
+	dec := json.NewDecoder(bytes.NewReader(data))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(v); err != nil {
+		return err
+	}
+	if _, err := dec.Token(); err != io.EOF {
+		return errors.New("there is more after the object")
+	}
+	return nil
+}
+
+// newerError says that the bytes are what was written, by a hivesink that
+// knows more than this one. To restore them from a copy would lose facts.
+type newerError struct{ what string }
+
+func (e *newerError) Error() string { return e.what }
+
+const newerHint = "use the hivesink that wrote it, or a newer one; nothing was changed"
+
+// unknownMember tells a member that is not known here, of bytes that match their
+// checksum, from damage. The library has no error of its own for it.
+func unknownMember(err error) error {
+	member, ok := strings.CutPrefix(err.Error(), "json: unknown field ")
+	if !ok {
+		return err
+	}
+	return fault.Wrap(fault.Halt, newerHint, &newerError{"it has the member " + member + ", which this hivesink does not know"})
 }
 
 // ourFormat begins what we write.
@@ -93,7 +123,7 @@ func checkFormat(whole []byte) error {
 		return err
 	}
 	if format.V != formatVersion {
-		return fault.New(fault.Halt, "use a newer hivesink", "it has format version %d, this hivesink reads version %d", format.V, formatVersion)
+		return fault.Wrap(fault.Halt, newerHint, &newerError{fmt.Sprintf("it has format version %d, this hivesink reads version %d", format.V, formatVersion)})
 	}
 	return nil
 }
@@ -132,6 +162,10 @@ func damaged(what, name string, cause error, affected string) error {
 	var classed *fault.Error
 	if errors.As(cause, &classed) {
 		hint = "" // the cause has a better one
+	}
+	var newer *newerError
+	if errors.As(cause, &newer) {
+		return fault.Wrap(fault.Halt, "", fmt.Errorf("log %s %s is of a newer hivesink: %w", what, name, cause))
 	}
 	if affected != "" {
 		affected = "; affected: " + affected

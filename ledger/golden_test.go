@@ -12,13 +12,14 @@ import (
 	"github.com/hivesink/hivesink/storage/memfs"
 )
 
-var makeGolden = flag.Bool("make-golden", false, "write testdata/v1 and v1-replaced anew; never for a version that was released")
+var makeGolden = flag.Bool("make-golden", false, "write testdata/v1, v1-replaced and v1-more anew; never for a version that was released")
 
-// The logs: one as the first hivesink wrote it, and one with replacements of
-// published files, which came later.
+// The logs: one as the first hivesink wrote it, one with replacements of
+// published files, which came later, and one with all that came after that.
 const (
-	goldenDir     = "testdata/v1"
-	goldenDirMore = "testdata/v1-replaced"
+	goldenDir         = "testdata/v1"
+	goldenDirReplaced = "testdata/v1-replaced"
+	goldenDirMore     = "testdata/v1-more"
 )
 
 // TestGoldenV1: a log of format version 1 reads as it did when it was written,
@@ -35,6 +36,15 @@ func TestGoldenV1(t *testing.T) {
 func TestGoldenReplaced(t *testing.T) {
 	if *makeGolden {
 		writeGoldenReplaced(t)
+	}
+	readGolden(t, goldenDirReplaced)
+}
+
+// TestGoldenMore: the same of a log with slices, parts in the table's encoding,
+// uploads, and a unit that was given up.
+func TestGoldenMore(t *testing.T) {
+	if *makeGolden {
+		writeGoldenMore(t)
 	}
 	readGolden(t, goldenDirMore)
 }
@@ -132,6 +142,49 @@ func writeGoldenReplaced(t *testing.T) {
 	}
 	mustAppend(t, l, &Record{ReplacementsEnded: []string{"r2"}})
 	mustAppend(t, l, &Record{Replacing: []Replacement{replace("r3", "c.parquet", "f.parquet")}})
+	saveGolden(t, goldenDirReplaced, disk, l)
+}
+
+func writeGoldenMore(t *testing.T) {
+	disk := memfs.New()
+	o := newWorld().options(disk)
+	o.SnapshotEvery = 10
+	l := mustOpen(t, o)
+	row := int64(0)
+	checkpoint := func(parts []Part, units ...Unit) {
+		c := &Checkpoint{Number: l.State().Checkpoint + 1, Watermark: NoWatermark, Parts: parts, Units: units}
+		for i := range c.Parts {
+			p := &c.Parts[i]
+			p.Epoch, p.Rows, p.FirstWrite, p.Schema, p.Checkpoint = 1, 2, 3, "s", c.Number
+			p.Sources = map[string]Range{"topic/0": {First: row, Last: row + 1, Sum: sumOf(row, row+2)}}
+			row += 2
+		}
+		c.Sources = map[string]Source{"topic/0": {Position: "at", NextRow: row, Watermark: NoWatermark, Accepted: sumOf(0, row)}}
+		mustAppend(t, l, &Record{Checkpoint: c})
+	}
+	slice := func(id string, offset int64) Part {
+		return Part{ID: id, Partition: "dt=" + id, Name: "b.bundle", Bundle: true, Offset: offset, Bytes: 10, Codec: "none"}
+	}
+	checkpoint([]Part{slice("a", 0), slice("b", 10), {ID: "f", Partition: "dt=a", Name: "f.part", Bytes: 30, Codec: "zstd", Final: true, Full: true}})
+	unit := func(id string, rows int64, target string, inputs ...string) Unit {
+		return Unit{ID: id, Partition: "dt=a", Inputs: inputs, Target: target, Mode: ModeMerge, Rows: rows, Checkpoint: 1}
+	}
+	mustAppend(t, l, &Record{Plan: []Unit{unit("u1", 4, "t1.parquet", "a", "f")}})
+	mustAppend(t, l, &Record{Uploading: []Upload{{Unit: "u1", ID: "up-1"}, {Unit: "u1", ID: "up-2"}}})
+	mustAppend(t, l, &Record{GivenUp: []string{"u1"}, Plan: []Unit{unit("u2", 2, "t2.parquet", "a"), unit("u3", 2, "t3.parquet", "f")}})
+	mustAppend(t, l, &Record{Published: []Published{{Unit: "u2", Path: "dt=a/t2.parquet", Mode: ModeRewrite, Rows: 2, Bytes: 9, Leaves: []string{"a"}, Time: 5}}})
+	ready := func(id string) (Part, Unit) {
+		return Part{ID: id, Partition: "dt=c", Name: id + ".parquet", Bytes: 40, Codec: "zstd", Final: true, Upload: "up-" + id},
+			Unit{ID: "u" + id, Partition: "dt=c", Inputs: []string{id}, Target: id + ".parquet", Mode: ModePublish, Rows: 2}
+	}
+	for _, id := range []string{"r", "s"} { // one in the snapshot, one after it
+		for id == "s" && l.State().Seq < 10 {
+			mustAppend(t, l, &Record{Checkpoint: &Checkpoint{Number: l.State().Checkpoint + 1, Watermark: NoWatermark}})
+		}
+		p, u := ready(id)
+		checkpoint([]Part{p}, u)
+	}
+	mustAppend(t, l, &Record{Uploading: []Upload{{Unit: "u3", ID: "up-3"}}, InputsDeleted: []string{"u2"}})
 	saveGolden(t, goldenDirMore, disk, l)
 }
 

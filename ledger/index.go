@@ -47,6 +47,11 @@ const (
 	transactionBytes = 512 << 10 // well below what Badger takes with its small memtable
 )
 
+// indexVersion is of what the store holds. Those who know version 1 pass over
+// members that they do not know, and read none of the records that would have
+// told: here they find another version, and go by the log.
+const indexVersion = 2
+
 // head is the index's own state, and the scalars of the ledger's.
 type head struct {
 	Version int    `json:"v"`
@@ -82,13 +87,13 @@ func (x *index) load(fs storage.FS, table string) *State {
 		if err != nil {
 			return err
 		}
-		if err := json.Unmarshal(data, &h); err != nil {
+		if err := decodeStrictly(data, &h); err != nil {
 			return err
 		}
 		return errors.Join(scan(x, r, prefSource, st.Sources), scan(x, r, prefPart, st.Parts),
 			scan(x, r, prefUnit, st.Units), scan(x, r, prefPartition, st.Partitions), scan(x, r, prefReplace, st.Replacements))
 	})
-	whole := err == nil && h.Version == formatVersion && h.Digest == x.digest && h.State.Seq > 0
+	whole := err == nil && h.Version == indexVersion && h.Digest == x.digest && h.State.Seq > 0
 	if !whole || !holds(fs, table, h.State.Seq, h.State.Checksum) {
 		x.forget()
 		return nil
@@ -118,7 +123,7 @@ func holds(fs storage.FS, table string, seq uint64, checksum string) bool {
 func scan[T any](x *index, r kv.Reader, prefix string, into map[string]*T) error {
 	return r.Scan(prefix, func(key string, value []byte) error {
 		v := new(T)
-		if err := json.Unmarshal(value, v); err != nil {
+		if err := decodeStrictly(value, v); err != nil {
 			return err
 		}
 		into[strings.TrimPrefix(key, prefix)] = v
@@ -258,7 +263,7 @@ func (x *index) cut(keys []string, st *State) (batch, error) {
 }
 
 func (b *batch) addHead(x *index, st *State) error {
-	data, err := json.Marshal(head{Version: formatVersion, Table: st.Owner.Table, Digest: b.digest, State: st.scalars()})
+	data, err := json.Marshal(head{Version: indexVersion, Table: st.Owner.Table, Digest: b.digest, State: st.scalars()})
 	b.head = data
 	return err
 }

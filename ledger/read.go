@@ -196,6 +196,10 @@ func after(st *State) string {
 }
 
 func withAffected(err error, st *State) error {
+	var newer *newerError
+	if errors.As(err, &newer) {
+		return err // nothing is lost
+	}
 	var classed *fault.Error
 	if errors.As(err, &classed) && classed == err {
 		return &fault.Error{Class: classed.Class, Hint: classed.Hint, Err: fmt.Errorf("%w; affected: %s", classed.Err, after(st))}

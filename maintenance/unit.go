@@ -7,6 +7,7 @@ import (
 	"path"
 	"strings"
 
+	"github.com/hivesink/hivesink/internal/fault"
 	"github.com/hivesink/hivesink/layout"
 	"github.com/hivesink/hivesink/storage"
 )
@@ -65,7 +66,14 @@ func readUnit(fs storage.FS, root, staging, id string) (*place, error) {
 	if err != nil {
 		return nil, storage.Classify(fmt.Errorf("read what unit %s was to do: %w", id, err))
 	}
-	if err := json.Unmarshal(data, &p.unit); err != nil || p.Version != unitVersion || p.ID != id || !local(p.Partition) {
+	if err := json.Unmarshal(data, &p.unit); err != nil {
+		return nil, nil
+	}
+	if p.Version > unitVersion { // whole, and what it means is not known here
+		return nil, fault.New(fault.Halt, "use the hivesink that began it, or a newer one; nothing was changed",
+			"%s has format version %d, this hivesink reads version %d", p.file(), p.Version, unitVersion)
+	}
+	if p.Version != unitVersion || p.ID != id || !local(p.Partition) {
 		return nil, nil
 	}
 	return p, nil

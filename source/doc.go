@@ -10,8 +10,8 @@
 //
 // Invariants:
 //
-//   - S1: a split's ID is the same for ever: the absolute path of a file, the
-//     number of a stream, the number of a datagen split.
+//   - S1: a split's ID is the same for ever: the absolute path that a file had when
+//     it was first read, the number of a stream, the number of a datagen split.
 //   - S2: row numbers count every record once, bad ones included; blank lines
 //     and CSV headers are no records. The records of a split and their numbers
 //     depend on its bytes and the options only, never on how those bytes arrive
@@ -35,6 +35,9 @@
 //     allocates per batch and per bad record, never per row.
 //   - S9: made-up records are a function of seed, row number and column: a
 //     resume costs nothing, and readers or batch sizes change nothing.
+//   - S10: a file that was renamed, moved within its file system, or that another
+//     link or way leads to, is the same split as before, where the file system tells
+//     one file from another (localfs.Identity).
 //
 // Crash story: a crash loses the reader and what it buffered. The next one
 // opens the split after the last checkpoint's position: a plain file by

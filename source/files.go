@@ -13,6 +13,7 @@ import (
 
 	"github.com/hivesink/hivesink/internal/fault"
 	"github.com/hivesink/hivesink/ledger"
+	"github.com/hivesink/hivesink/storage/localfs"
 )
 
 // filePrefix begins the ID of every file; the absolute path follows.
@@ -20,6 +21,7 @@ const filePrefix = "file:"
 
 type files struct {
 	patterns []string
+	moved    map[string]string // by ID: the path at which the file is now; set by Splits
 	o        Options
 	form     recordFormat
 	total    atomic.Int64 // bytes on disk of what Splits listed, less what was read before
@@ -45,13 +47,20 @@ func (s *files) Splits(ctx context.Context, known map[string]ledger.Source) ([]S
 	if err != nil {
 		return nil, err
 	}
+	single := once(all, known)
+	renamed := s.follow(single, known)
 	if err := s.vanished(all, known); err != nil {
 		return nil, err
 	}
 	var splits []Split
 	var total int64
-	for _, f := range once(all, known) {
+	for _, f := range single {
 		id := filePrefix + f.path
+		if was, ok := renamed[f.path]; ok {
+			if id = was; s.moved[id] != f.path {
+				continue // another link to a file that is read once
+			}
+		}
 		from, ok := known[id]
 		p, err := parsePosition(f.name, from)
 		if err != nil {
@@ -70,6 +79,24 @@ func (s *files) Splits(ctx context.Context, known map[string]ledger.Source) ([]S
 	return splits, nil
 }
 
+// follow finds files that were read under another name, and notes where each of
+// them is to be read: nowhere else than under its old name, if that is named too.
+func (s *files) follow(all []found, known map[string]ledger.Source) map[string]string {
+	renamed := renamedFiles(all, known)
+	s.moved = make(map[string]string, len(renamed))
+	for _, f := range all {
+		if id, ok := renamed[f.path]; ok && s.moved[id] == "" {
+			s.moved[id] = f.path
+		}
+	}
+	for _, f := range all {
+		if id := filePrefix + f.path; s.moved[id] != "" {
+			s.moved[id] = f.path
+		}
+	}
+	return renamed
+}
+
 // vanished halts for a file that was read in part and is gone, although the
 // patterns still name it (S7).
 func (s *files) vanished(all []found, known map[string]ledger.Source) error {
@@ -79,8 +106,8 @@ func (s *files) vanished(all []found, known map[string]ledger.Source) error {
 		if !isFile || from.Position == "" {
 			continue
 		}
-		if p, err := parsePosition(path, from); err != nil || p.End {
-			continue // a position nobody resumes from
+		if p, err := parsePosition(path, from); err != nil || p.End || s.moved[id] != "" {
+			continue // a position nobody resumes from, or one of a file that is elsewhere now
 		}
 		there := slices.ContainsFunc(all, func(f found) bool { return f.path == path })
 		named := slices.ContainsFunc(s.patterns, func(p string) bool { return matches(s.o.WorkingDir, p, path) })
@@ -141,6 +168,9 @@ func (s *files) Open(ctx context.Context, split Split, from ledger.Source) (Read
 		return nil, err
 	}
 	path := strings.TrimPrefix(split.ID, filePrefix)
+	if to, ok := s.moved[split.ID]; ok {
+		path = to
+	}
 	p, err := parsePosition(split.Name, from)
 	if err != nil {
 		return nil, err
@@ -175,6 +205,7 @@ type fileInput struct {
 	at          int64         // where the next read from disk is
 	n           int64         // length of the fingerprint
 	hash        string
+	identity    string
 	disk        *atomic.Int64
 	total       *atomic.Int64
 }
@@ -185,7 +216,7 @@ func (in *fileInput) open(name string, p position) error {
 	if err != nil {
 		return fault.New(fault.Halt, "", "read %s: %w", name, err)
 	}
-	in.size = info.Size()
+	in.size, in.identity = info.Size(), localfs.Identity(in.f)
 	if err := checkFingerprint(in.f, name, p); err != nil {
 		return err
 	}
@@ -276,7 +307,7 @@ func (in *fileInput) seek(offset int64) (bool, error) {
 }
 
 func (in *fileInput) mark(p *position) {
-	p.N, p.Hash = in.n, in.hash
+	p.N, p.Hash, p.File = in.n, in.hash, in.identity
 	p.Size = max(in.size, in.at)
 	if p.End {
 		// What is on disk beyond the last read came after the end: with its

@@ -23,6 +23,7 @@ type position struct {
 	Size   int64  `json:"size"`          // bytes on disk of the file when it was seen; 0 for a stream
 	N      int64  `json:"n"`             // bytes the hash covers: min(4 KB, length when first seen)
 	Hash   string `json:"h"`             // of the first N bytes: on disk for a file, decompressed for a stream
+	File   string `json:"f,omitempty"`   // identity of the file, whatever its name (S10)
 }
 
 func (p position) String() string {

@@ -280,8 +280,10 @@ func readChunk(chunk parquet.ColumnChunk, rows int64, fn func(parquet.Value)) er
 			k, err := vr.ReadValues(values)
 			for _, v := range values[:k] {
 				fn(v)
+				if v.RepetitionLevel() == 0 { // the first of a row
+					n++
+				}
 			}
-			n += int64(k)
 			if err == io.EOF {
 				break
 			}

@@ -42,3 +42,30 @@ func TestDecimalsOfMoreBytes(t *testing.T) {
 		}
 	}
 }
+
+// TestDecimalsOfEightBytes: Arrow's Rust writes decimals of one digit as INT64.
+func TestDecimalsOfEightBytes(t *testing.T) {
+	file := func(n int64) *File {
+		schema := lib.NewSchema("x", lib.Group{"m": lib.Optional(lib.Decimal(1, 1, lib.Int64Type))})
+		var out bytes.Buffer
+		w := lib.NewGenericWriter[any](&out, schema)
+		if _, err := w.WriteRows([]lib.Row{{lib.Int64Value(n).Level(0, 1, 0)}}); err != nil {
+			t.Fatal(err)
+		}
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+		return opened(t, out.Bytes())
+	}
+	for n, want := range map[int64]string{-9: "[m=-0.9]", 7: "[m=0.7]"} {
+		data, err := rewritten(t, []string{"m decimal(1,1)"}, file(n))
+		if err != nil || fmt.Sprint(arrowRows(t, data)) != want {
+			t.Errorf("%d: %v", n, err)
+		}
+	}
+	for _, n := range []int64{1 << 31, -1<<31 - 1, 1 << 62} {
+		if _, err := rewritten(t, []string{"m decimal(1,1)"}, file(n)); err == nil || !strings.Contains(err.Error(), "more digits") {
+			t.Errorf("%d as decimal(1,1): %v", n, err)
+		}
+	}
+}

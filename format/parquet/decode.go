@@ -252,18 +252,18 @@ func (c *columnReader) append(l *leaf, k, n int) error {
 			l.i32[at+i] = int32(bits[b>>3] >> (b & 7) & 1)
 		}
 	case physInt32:
-		c.appendInt32(l, k, n)
+		return c.appendInt32(l, k, n)
 	case physInt64:
-		if l.phys == physFixed {
-			for i := k; i < k+n; i++ {
-				if x := v.plain.Int64()[v.place(i)]; l.isTime() {
-					l.timestamp(x)
-				} else {
-					l.fixed(x)
-				}
-			}
-		} else {
+		if l.phys == physInt64 {
 			l.i64 = pick(l.i64, v.plain.Int64(), v.indexes, k, n)
+			break
+		}
+		for i := k; i < k+n; i++ {
+			if x := v.plain.Int64()[v.place(i)]; l.isTime() {
+				l.timestamp(x)
+			} else if err := l.fixed(x); err != nil {
+				return err
+			}
 		}
 	case physFloat:
 		if l.phys == physDouble {
@@ -300,7 +300,7 @@ func (c *columnReader) append(l *leaf, k, n int) error {
 }
 
 // appendInt32 appends 32-bit numbers, widened where the leaf is wider (F3).
-func (c *columnReader) appendInt32(l *leaf, k, n int) {
+func (c *columnReader) appendInt32(l *leaf, k, n int) error {
 	v := &c.values
 	src := v.plain.Int32()
 	switch l.phys {
@@ -312,11 +312,14 @@ func (c *columnReader) appendInt32(l *leaf, k, n int) {
 		}
 	case physFixed:
 		for i := k; i < k+n; i++ {
-			l.fixed(int64(src[v.place(i)]))
+			if err := l.fixed(int64(src[v.place(i)])); err != nil {
+				return err
+			}
 		}
 	default:
 		l.i32 = pick(l.i32, src, v.indexes, k, n)
 	}
+	return nil
 }
 
 // appendBytes copies a run of plain values at once, and dictionary values one
@@ -369,11 +372,15 @@ func pick[T any](dst, src []T, indexes []int32, k, n int) []T {
 	return gather(dst, src, indexes[k:k+n])
 }
 
-// fixed appends a narrower decimal to a physFixed leaf.
-func (l *leaf) fixed(v int64) {
+// fixed appends a decimal to a leaf that has it in other bytes.
+func (l *leaf) fixed(v int64) error {
 	var b [8]byte
 	binary.BigEndian.PutUint64(b[:], uint64(v))
+	if l.phys != physFixed || l.width < len(b) {
+		return l.shortened(b[:])
+	}
 	l.extend(b[:])
+	return nil
 }
 
 // extend appends a big-endian two's complement number with the leaf's width,
@@ -383,7 +390,7 @@ func (l *leaf) extend(v []byte) {
 	for range l.width - len(v) {
 		l.bytes = append(l.bytes, sign)
 	}
-	l.bytes = append(l.bytes, v[max(0, len(v)-l.width):]...) // eight bytes may be more than there are digits
+	l.bytes = append(l.bytes, v...)
 }
 
 // absentRows appends rows in which nothing is there.

@@ -186,7 +186,7 @@ func (l *leafType) accepts(src *source, logical format.LogicalTypeValue) bool {
 	case hivetype.Decimal:
 		lt, ok := logical.(*format.DecimalType)
 		return ok && int(lt.Scale) == l.typ.Scale && int(lt.Precision) <= l.typ.Precision &&
-			(src.phys == physInt32 || src.phys == physInt64 && l.phys != physInt32 || src.phys == physFixed && src.width > 0)
+			(src.phys == physInt32 || src.phys == physInt64 || src.phys == physFixed && src.width > 0)
 	case hivetype.String, hivetype.Varchar, hivetype.Char:
 		_, ok := logical.(*format.StringType)
 		return ok && src.phys == physBytes

@@ -131,7 +131,11 @@ func (f *chunkFacts) of(m *merger, r *columnReader, p *rawPage, k int) (pageFact
 	if f.trusted {
 		f.said(p, &out)
 	}
-	if out.nulls == int64(p.values) || out.nulls >= 0 && (out.bounds.ok || f.l.order == orderNone) {
+	if out.nulls == int64(p.values) {
+		out.bounds, out.exact = bounds{}, bounds{} // Polars says those of the chunk of each page
+		return out, nil
+	}
+	if out.nulls >= 0 && (out.bounds.ok || f.l.order == orderNone) {
 		return out, nil
 	}
 	if p.dictionary() { // it is unified, not decoded, so far
@@ -152,7 +156,13 @@ func (f *chunkFacts) said(p *rawPage, out *pageFacts) {
 			out.nulls = f.nulls[f.page]
 		}
 		if f.nullPages[f.page] {
-			out.nulls = int64(p.values)
+			// Arrow's Rust says so of a page of lists that has as many nulls as rows.
+			if out.nulls < 0 && f.flat {
+				out.nulls = int64(p.values)
+			}
+			if out.nulls != int64(p.values) {
+				out.nulls = -1
+			}
 			return
 		}
 		s := rawStatistics{min: f.min[f.page], max: f.max[f.page]}

@@ -6,6 +6,9 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/parquet"
+
 	lib "github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/encoding/thrift"
 	"github.com/parquet-go/parquet-go/format"
@@ -81,4 +84,43 @@ func TestNullsThatWereNotCounted(t *testing.T) {
 		t.Errorf("rows %q %q %q %q", rows[0], rows[1], rows[n+1], rows[2*n+1])
 	}
 	checkFacts(t, b.Bytes())
+}
+
+// TestPagesThatAreNotNull: Arrow's Rust says of a page of lists that it has no values
+// when it has as many nulls as rows. A merge looks, or readers would miss them.
+func TestPagesThatAreNotNull(t *testing.T) {
+	const n = 6000
+	as := arrow.NewSchema([]arrow.Field{{Name: "l", Type: arrow.ListOf(arrow.PrimitiveTypes.Float64), Nullable: true}}, nil)
+	file := func(seed uint64) *File {
+		f := foreign(t, as, n, []parquet.WriterProperty{parquet.WithPageIndexEnabled(true), parquet.WithDictionaryDefault(false), parquet.WithDataPageSize(1 << 20)}, foreignBatch(as, n, seed))
+		c := &f.groups()[0].columns[0]
+		data := make([]byte, f.Size())
+		if _, err := f.r.ReadAt(data, 0); err != nil {
+			t.Fatal(err)
+		}
+		pages := data[c.columnIndex : c.columnIndex+3] // a list of one flag
+		if !(pages[0] == 1<<4|thriftList && pages[1]>>4 == 1 && pages[2] != thriftTrue) {
+			t.Fatalf("the column index begins with %x", pages)
+		}
+		pages[2] = thriftTrue
+		return opened(t, data)
+	}
+	var b bytes.Buffer
+	if _, err := Merge(context.Background(), []*File{file(1), file(2)}, &b, JoinOptions{Codec: "none"}); err != nil {
+		t.Fatal(err)
+	}
+	checkFacts(t, b.Bytes())
+	out, err := lib.OpenFile(bytes.NewReader(b.Bytes()), int64(b.Len()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	x, err := out.RowGroups()[0].ColumnChunks()[0].ColumnIndex()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for p := range x.NumPages() {
+		if x.NullPage(p) {
+			t.Errorf("page %d is said to have no values", p)
+		}
+	}
 }

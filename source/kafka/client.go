@@ -1,8 +1,10 @@
 package kafka
 
 import (
+	"context"
 	"crypto/tls"
 	"net"
+	"sync"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -22,7 +24,7 @@ const (
 )
 
 // clientOptions are the configuration's in the words of the client. Secrets are
-// read here, at each start.
+// read here for the first time.
 func clientOptions(c *config.Kafka) ([]kgo.Opt, error) {
 	opts := []kgo.Opt{
 		kgo.SeedBrokers(c.Brokers...),
@@ -56,16 +58,44 @@ func mechanism(c *config.SASL) (sasl.Mechanism, error) {
 	if c.Mechanism == config.MechanismGSSAPI {
 		return newKerberos(&c.Kerberos)
 	}
-	password, err := c.Password.Read("source.kafka.sasl.password")
+	password, err := newSecret("source.kafka.sasl.password", c.Password)
 	if err != nil {
 		return nil, err
 	}
-	switch c.Mechanism {
-	case config.MechanismPlain:
-		return plain.Auth{User: c.Username, Pass: password}.AsMechanism(), nil
-	case config.MechanismScram256:
-		return scram.Auth{User: c.Username, Pass: password}.AsSha256Mechanism(), nil
-	default:
-		return scram.Auth{User: c.Username, Pass: password}.AsSha512Mechanism(), nil
+	if c.Mechanism == config.MechanismPlain {
+		return plain.Plain(func(context.Context) (plain.Auth, error) {
+			return plain.Auth{User: c.Username, Pass: password.now()}, nil
+		}), nil
 	}
+	auth := func(context.Context) (scram.Auth, error) {
+		return scram.Auth{User: c.Username, Pass: password.now()}, nil
+	}
+	if c.Mechanism == config.MechanismScram256 {
+		return scram.Sha256(auth), nil
+	}
+	return scram.Sha512(auth), nil
+}
+
+// secret is read each time it is used: a run outlives passwords, which somebody
+// renews. While it cannot be read, it is the one before.
+type secret struct {
+	at  string
+	ref config.Secret
+
+	mu   sync.Mutex
+	last string
+}
+
+func newSecret(at string, ref config.Secret) (*secret, error) {
+	value, err := ref.Read(at)
+	return &secret{at: at, ref: ref, last: value}, err
+}
+
+func (s *secret) now() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if value, err := s.ref.Read(s.at); err == nil {
+		s.last = value
+	}
+	return s.last
 }

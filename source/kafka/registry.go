@@ -24,7 +24,7 @@ type registry struct {
 	urls     []string
 	client   *http.Client
 	user     string
-	password string
+	password *secret // nil: there is none
 	log      *slog.Logger
 
 	backoff    time.Duration   // before a registry that fails is asked again, the first time
@@ -75,7 +75,7 @@ func newRegistry(c *config.SchemaRegistry, log *slog.Logger) (*registry, error) 
 	}
 	if c.Password.IsSet() {
 		var err error
-		if r.password, err = c.Password.Read(registryOption + ".password"); err != nil {
+		if r.password, err = newSecret(registryOption+".password", c.Password); err != nil {
 			return nil, err
 		}
 	}

@@ -122,8 +122,8 @@ func (r *registry) ask(ctx context.Context, address string) ([]byte, error) {
 		return nil, err
 	}
 	req.Header.Set("Accept", "application/vnd.schemaregistry.v1+json, application/json")
-	if r.user != "" {
-		req.SetBasicAuth(r.user, r.password)
+	if r.user != "" && r.password != nil {
+		req.SetBasicAuth(r.user, r.password.now())
 	}
 	resp, err := r.client.Do(req)
 	if err != nil {

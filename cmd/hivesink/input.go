@@ -33,6 +33,14 @@ func (in *input) Progress() float64 {
 	return in.source.Progress()
 }
 
+// Waiting is how many source partitions have not been readable for long.
+func (in *input) Waiting() int {
+	if w, ok := in.live.(interface{ Waiting() int }); ok {
+		return w.Waiting()
+	}
+	return 0
+}
+
 func (in *input) close() {
 	if in.live != nil {
 		in.live.Close() //nolint:errcheck // it has nothing that could be lost

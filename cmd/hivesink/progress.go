@@ -43,7 +43,7 @@ func showProgress(w io.Writer, p *pipeline.Pipeline, src *input) (stop func()) {
 			case now := <-t.C:
 				rows, bytes := p.Stats.RowsRead.Load(), p.Stats.BytesRead.Load()
 				dt := now.Sub(lastTime).Seconds()
-				line := progressLine(rows, float64(rows-lastRows)/dt, float64(bytes-lastBytes)/dt, p, src.Progress(), now.Sub(start))
+				line := progressLine(rows, float64(rows-lastRows)/dt, float64(bytes-lastBytes)/dt, p, src.Progress(), src.Waiting(), now.Sub(start))
 				lastRows, lastBytes, lastTime = rows, bytes, now
 				if tty {
 					fmt.Fprintf(w, "\r\x1b[K%s", line)
@@ -56,12 +56,15 @@ func showProgress(w io.Writer, p *pipeline.Pipeline, src *input) (stop func()) {
 	return func() { close(quit); <-done }
 }
 
-func progressLine(rows int64, rowRate, byteRate float64, p *pipeline.Pipeline, fraction float64, elapsed time.Duration) string {
+func progressLine(rows int64, rowRate, byteRate float64, p *pipeline.Pipeline, fraction float64, waiting int, elapsed time.Duration) string {
 	line := fmt.Sprintf("%s rows read  %s rows/s  %.1f MB/s  %d checkpoints  %s rows published",
 		count(float64(rows)), count(rowRate), byteRate/(1<<20), p.Stats.Checkpoints.Load(), count(float64(p.Stats.PublishedRows.Load())))
 	if fraction > 0 && fraction < 1 {
 		eta := time.Duration(float64(elapsed) * (1 - fraction) / fraction).Round(time.Second)
 		line += fmt.Sprintf("  %.0f %%  ETA %s", 100*fraction, eta)
+	}
+	if waiting > 0 {
+		line += fmt.Sprintf("  %d source partitions cannot be read", waiting)
 	}
 	return line
 }

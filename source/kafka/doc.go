@@ -51,6 +51,12 @@
 //     is configured says itself that it does not have it, and still does a few
 //     seconds later, or refuses the question. Anything else is waited for. That
 //     a schema is not there is believed for half a minute, a schema for ever.
+//   - K12: a run that goes on with what was begun does so without partitions that
+//     do not answer, after a third of source.kafka.start_timeout. One that has a
+//     position goes on there; one that has none begins where it would have begun at
+//     the start, or the run does not begin without it (muster.go, late.go). Until
+//     then they hold the watermark, and what cannot be read for long is said
+//     (silence.go). A bounded run, and a first one, wait for all.
 //
 // Crash story: a crash loses what is fetched and not in a checkpoint. The next
 // run fetches it again, from the ledger's positions.

@@ -45,8 +45,16 @@ func refusal(err error) (option, hint string) {
 	return "", ""
 }
 
-// isSASL knows what the client says when authentication fails on its side.
+// isSASL knows what the client says when authentication fails on its side. What
+// the network says may have the name of a host in it, such as kafka-sasl.
 func isSASL(err error) bool {
+	var (
+		op  *net.OpError
+		dns *net.DNSError
+	)
+	if errors.As(err, &op) || errors.As(err, &dns) {
+		return false
+	}
 	text := strings.ToLower(err.Error())
 	return strings.Contains(text, "sasl") || strings.Contains(text, "scram")
 }

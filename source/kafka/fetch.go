@@ -29,8 +29,11 @@ const (
 // fetch fetches from one broker, one request after the other, until the reader
 // is closed. It is joined by Close.
 func (r *reader) fetch(broker int32) {
-	var backoff time.Duration
-	rotate := 0
+	var (
+		backoff time.Duration
+		said    time.Time // that it fails; a broker that is gone for good is told of by crier
+		rotate  int
+	)
 	for {
 		asked, req := r.ask(broker, rotate)
 		if asked == nil {
@@ -44,8 +47,11 @@ func (r *reader) fetch(broker int32) {
 		if err != nil {
 			r.taking(req.MaxBytes, func() {})
 			backoff = min(maxBackoff, max(minBackoff, 2*backoff))
-			r.s.log.Warn("fetching from a broker failed; trying again", "broker", broker, "in", backoff, "error", err)
-			r.hold(asked)
+			if backoff < maxBackoff || time.Since(said) > time.Minute {
+				said = time.Now()
+				r.s.log.Warn("fetching from a broker failed; trying again", "broker", broker, "in", backoff, "error", err)
+			}
+			r.hold(asked, err)
 			r.lookUpSoon()
 			if sleep(r.ctx, backoff) != nil {
 				return
@@ -138,7 +144,7 @@ func (r *reader) due(broker int32) (list []*partition, full bool, wake <-chan ti
 	now := time.Now()
 	var soonest time.Duration
 	for _, p := range r.parts {
-		if p.leader != broker || p.ended || p.stuck || p.proving {
+		if p.leader != broker || p.ended || p.stuck || p.unsettled || p.proving {
 			continue
 		}
 		if p.pending >= maxPending {
@@ -201,9 +207,10 @@ func (r *reader) request(list []*partition, rotate int, room int32, full bool) (
 
 // hold says of all that were asked for that nobody knows whether they are
 // caught up.
-func (r *reader) hold(asked map[key]*partition) {
+func (r *reader) hold(asked map[key]*partition, why error) {
 	for _, p := range asked {
 		r.w.Hold(p.id)
+		p.mute(why)
 	}
 }
 
@@ -220,7 +227,7 @@ func (r *reader) taking(room int32, f func()) {
 func (r *reader) answer(asked map[key]*partition, resp *kmsg.FetchResponse, room int32) (err error) {
 	if e := kerr.ErrorForCode(resp.ErrorCode); e != nil {
 		r.taking(room, func() {})
-		r.hold(asked)
+		r.hold(asked, e)
 		r.lookUpSoon()
 		if isFatal(e) {
 			return r.fatal("fetch", e)
@@ -287,6 +294,8 @@ func (r *reader) partition(p *partition, q *kmsg.FetchResponseTopicPartition, ba
 	if e := kerr.ErrorForCode(q.ErrorCode); e != nil {
 		return r.refused(p, q, e)
 	}
+	p.heard()
+	p.refusals = 0
 	if q.DivergingEpoch.EndOffset >= 0 && q.DivergingEpoch.Epoch >= 0 {
 		return fault.New(fault.Halt, "the table has messages that the topic lost: check the cluster (unclean leader election?); to go on, use another pipeline with source.kafka.start",
 			"%s was cut back to offset %d (leader epoch %d), but was read to offset %d (leader epoch %d)", p.name(), q.DivergingEpoch.EndOffset, q.DivergingEpoch.Epoch, p.next, p.epoch)

@@ -34,7 +34,7 @@ func (s *Source) Grown(ctx context.Context) ([]source.Split, error) {
 // at the start, and sets the ends. Meanwhile it looks for what ends the run
 // before: of a topic that was deleted no end is ever known.
 func (s *Source) endAt(ctx context.Context) error {
-	looked := time.Now()
+	looked, said := time.Now(), time.Time{}
 	for {
 		left, again := time.Until(s.until.Time), time.Until(looked.Add(s.c.Discover.Std()))
 		wait := time.Second // the end has come, and was not told
@@ -42,8 +42,9 @@ func (s *Source) endAt(ctx context.Context) error {
 			wait = left
 		} else if err := s.setEnds(ctx); err == nil || ctx.Err() != nil {
 			return ctx.Err()
-		} else {
-			s.log.Warn("asking for the end of the partitions failed; trying again", "error", err)
+		} else if time.Since(said) > time.Minute {
+			said = time.Now()
+			s.log.Warn("the run waits to hear where partitions ended at the time of source.kafka.until; trying again", "error", err)
 		}
 		if err := sleep(ctx, min(wait, max(0, again))); err != nil {
 			return err
@@ -58,31 +59,33 @@ func (s *Source) endAt(ctx context.Context) error {
 	}
 }
 
-// setEnds asks where the partitions end at the time of source.kafka.until.
+// setEnds asks where the partitions end at the time of source.kafka.until. Of
+// those that answer it is known then, also when others do not.
 func (s *Source) setEnds(ctx context.Context) error {
 	want := make(partitions)
 	s.mu.Lock()
 	for _, sp := range s.splits {
-		want[sp.topic] = append(want[sp.topic], sp.partition)
+		if sp.end.Load() == noEnd {
+			want[sp.topic] = append(want[sp.topic], sp.partition)
+		}
 	}
 	s.mu.Unlock()
-	o, err := s.askOffsets(ctx, want)
-	if err != nil {
-		return err
-	}
+	o := s.askOffsets(ctx, want)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, sp := range s.splits {
-		sp.end.Store(min(at(o.to, sp), at(o.last, sp)))
+		if o.has(sp) {
+			sp.end.Store(min(at(o.to, sp), at(o.last, sp)))
+		}
 	}
-	return nil
+	return o.err()
 }
 
 // look looks once for new partitions. A run that reads goes on when no answer
 // comes: what a start takes for a wrong option may be a broker that restarts.
 // Only what the cluster does answer ends it.
 func (s *Source) look(ctx context.Context) ([]source.Split, error) {
-	md, err := s.admin.Metadata(ctx, s.c.Topics...)
+	md, err := anyone(ctx, s.admin, s.c.Topics...)
 	if err != nil {
 		return nil, s.unanswered(ctx, err)
 	}
@@ -90,11 +93,32 @@ func (s *Source) look(ctx context.Context) ([]source.Split, error) {
 	if err != nil || len(fresh) == 0 || s.Bounded() {
 		return nil, err
 	}
-	o, err := s.askOffsets(ctx, partitionsOf(fresh))
-	if err != nil {
-		return nil, s.unanswered(ctx, err)
+	o := s.askOffsets(ctx, partitionsOf(fresh))
+	if err := o.err(); err != nil {
+		if err := s.unanswered(ctx, err); err != nil {
+			return nil, err
+		}
+		fresh = told(fresh, o)
 	}
 	return s.place(fresh, o, nil)
+}
+
+// told are the partitions of which o tells; the others are looked for again.
+func told(topics kadm.TopicDetails, o *offsets) kadm.TopicDetails {
+	out := make(kadm.TopicDetails)
+	for name, t := range topics {
+		all := t.Partitions
+		t.Partitions = make(kadm.PartitionDetails)
+		for n, p := range all {
+			if _, ok := o.last.of(name, n); ok {
+				t.Partitions[n] = p
+			}
+		}
+		if len(t.Partitions) > 0 {
+			out[name] = t
+		}
+	}
+	return out
 }
 
 func (s *Source) unanswered(ctx context.Context, err error) error {
@@ -131,8 +155,11 @@ func (s *Source) compare(md kadm.Metadata) (fresh kadm.TopicDetails, err error) 
 		if t.Err != nil || s.pattern != nil && (strings.HasPrefix(name, "__") || !s.pattern.MatchString(name)) {
 			continue
 		}
-		for n := range t.Partitions {
+		all := t.Partitions
+		t.Partitions = make(kadm.PartitionDetails)
+		for n, p := range all {
 			if s.splits[splitID(name, n)] == nil {
+				t.Partitions[n] = p
 				fresh[name] = t
 			}
 		}

@@ -1,8 +1,9 @@
 package kafka
 
 import (
-	"context"
+	"cmp"
 	"errors"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -22,7 +23,7 @@ func (r *reader) lookUpSoon() {
 // lookUp finds the leaders of the partitions whenever they are not known any
 // more, and once in a while. It ends with the reader, and is joined by Close.
 func (r *reader) lookUp() {
-	backoff := minBackoff
+	backoff, said := minBackoff, time.Time{}
 	for {
 		select {
 		case <-r.stale:
@@ -41,7 +42,8 @@ func (r *reader) lookUp() {
 			}
 			continue
 		}
-		if err != nil {
+		if err != nil && (backoff < maxBackoff || time.Since(said) > time.Minute) {
+			said = time.Now()
 			r.s.log.Warn("looking up the leaders of partitions failed; trying again", "in", backoff, "error", err)
 		}
 		r.lookUpSoon()
@@ -55,26 +57,24 @@ func (r *reader) lookUp() {
 // leaders asks who leads which partition; whole says that all have a leader.
 func (r *reader) leaders() (whole bool, err error) {
 	r.mu.Lock()
-	var names []string
+	topics := make(map[string]bool)
 	for _, p := range r.parts {
-		if !slices.Contains(names, p.topic) {
-			names = append(names, p.topic)
-		}
+		topics[p.topic] = true
 	}
 	r.mu.Unlock()
-	if len(names) == 0 {
+	if len(topics) == 0 {
 		return true, nil
 	}
-	slices.Sort(names)
-	ctx, cancel := context.WithTimeout(r.ctx, 2*requestTimeout)
-	defer cancel()
-	md, err := r.admin.Metadata(ctx, names...)
+	names := slices.Sorted(maps.Keys(topics))
+	md, err := anyone(r.ctx, r.admin, names...)
 	if err != nil {
 		return false, err
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	whole = true
+	var late []*partition
+	epochs := make(map[string]int32)
 	for _, p := range r.parts {
 		t := md.Topics[p.topic]
 		q, ok := t.Partitions[p.partition]
@@ -89,13 +89,26 @@ func (r *reader) leaders() (whole bool, err error) {
 		}
 		if !ok || t.Err != nil || q.Leader < 0 || q.Err != nil && !errors.Is(q.Err, kerr.ReplicaNotAvailable) {
 			whole = false
+			if !p.ended {
+				p.leader = -1 // that it had does not serve it any more
+				p.mute(cmp.Or(t.Err, q.Err, error(kerr.LeaderNotAvailable)))
+				r.w.Hold(p.id)
+			}
 			continue
 		}
 		p.leader, p.lepoch = q.Leader, q.LeaderEpoch
+		if p.unsettled {
+			late, whole = append(late, p), false // until it is settled it may move again
+			epochs[p.id] = q.LeaderEpoch
+		}
 		if !r.brokers[q.Leader] {
 			r.brokers[q.Leader] = true
 			r.wg.Go(func() { r.fetch(q.Leader) }) // joined by Close
 		}
+	}
+	if len(late) > 0 && !r.settling {
+		r.settling = true
+		r.wg.Go(func() { r.settle(late, epochs) }) // joined by Close
 	}
 	r.signal()
 	return whole, nil

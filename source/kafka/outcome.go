@@ -48,9 +48,6 @@ func (r *reader) empty(p *partition, q *kmsg.FetchResponseTopicPartition, bare b
 	}
 }
 
-// localStart asks for the first offset that a leader has on its own disks.
-const localStart = -4
-
 // prove finds out whether an empty answer says that nothing is there, from next
 // to before to. A broker that fetches from tiered storage gives such an answer,
 // too, when that takes too long. What is on its own disks it does read; and the
@@ -132,7 +129,9 @@ type openTransaction struct {
 // refused takes the error of one partition.
 func (r *reader) refused(p *partition, q *kmsg.FetchResponseTopicPartition, e error) error {
 	r.w.Hold(p.id)
-	p.wait = time.Now().Add(minBackoff)
+	pause := min(maxBackoff, minBackoff<<min(p.refusals, 10)) // an election is over soon, a broken disk is not
+	p.wait = time.Now().Add(pause)
+	p.refusals++
 	switch {
 	case errors.Is(e, kerr.OffsetOutOfRange):
 		p.stuck = true
@@ -143,9 +142,12 @@ func (r *reader) refused(p *partition, q *kmsg.FetchResponseTopicPartition, e er
 	case isStale(e):
 		p.leader = -1
 	default:
-		p.wait = time.Now().Add(time.Second)
+		p.wait = time.Now().Add(max(pause, time.Second))
 	}
-	r.s.log.Warn("fetching a partition failed; trying again", "partition", p.name(), "offset", p.next, "error", e)
+	p.mute(e)
+	if p.refusals == 1 { // the crier tells of one that stays so
+		r.s.log.Warn("fetching a partition failed; trying again", "partition", p.name(), "offset", p.next, "error", e)
+	}
 	r.lookUpSoon()
 	return nil
 }
@@ -154,7 +156,8 @@ func (r *reader) refused(p *partition, q *kmsg.FetchResponseTopicPartition, e er
 // does not have.
 func (r *reader) findPlace(p *partition) {
 	for {
-		o, err := r.s.askOffsets(r.ctx, partitions{p.topic: {p.partition}})
+		o := r.s.askOffsets(r.ctx, partitions{p.topic: {p.partition}})
+		err := o.err()
 		if err == nil {
 			first, last := at(o.first, p.split), at(o.last, p.split)
 			if p.next >= first && p.next <= last {
@@ -178,6 +181,7 @@ func (r *reader) findPlace(p *partition) {
 			r.signal()
 			return
 		}
+		p.mute(err)
 		r.s.log.Warn("asking for the offsets of a partition failed; trying again", "partition", p.name(), "error", err)
 		if sleep(r.ctx, time.Second) != nil {
 			return

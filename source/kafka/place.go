@@ -1,13 +1,11 @@
 package kafka
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"sync/atomic"
-	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -25,11 +23,17 @@ type split struct {
 	topic     string
 	partition int32
 	topicID   kadm.TopicID
-	start     int64        // where it begins when it has no position
-	earliest  bool         // it begins at the first message there is
+	added     bool         // to a topic that is read
 	decided   int32        // partitions of its topic that start where source.kafka.start says
-	moved     int64        // where it goes on instead of its position, by source.kafka.offset_out_of_range; -1
 	end       atomic.Int64 // it ends before this offset; noEnd
+	silent    atomic.Pointer[silence]
+
+	// With Source.mu.
+	start      int64 // where it begins when it has no position
+	earliest   bool  // it begins at the first message there is
+	late       bool  // where it begins is not known yet, and it has no position (late.go)
+	leaderless int32 // leader epoch, when it had no leader at the start; -1
+	moved      int64 // where it goes on instead of its position, by source.kafka.offset_out_of_range; -1
 }
 
 const noEnd = -1
@@ -39,34 +43,19 @@ func (s *split) name() string { return fmt.Sprintf("topic %s partition %d", s.to
 
 func newPing() kmsg.Request { return kmsg.NewPtrMetadataRequest() }
 
-// offsets are what a cluster says of partitions.
-type offsets struct {
-	first, last, from, to kadm.ListedOffsets
-}
-
-// place makes splits of partitions, which begin and end where o says (K6).
+// place makes splits of partitions, which begin and end where o says (K6). Of
+// those that o does not know, that is found out when they answer (late.go).
 func (s *Source) place(topics kadm.TopicDetails, o *offsets, known map[string]ledger.Source) ([]source.Split, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	seen := make(map[string]int32) // topics that were read before, with Decided
-	for id, was := range known {
-		if topic, _, ok := parseSplitID(id); ok {
-			p, _ := parsePosition(id, was.Position) // bounds says what is wrong with it
-			seen[topic] = max(seen[topic], p.Decided)
-		}
-	}
+	seen := decidedBefore(known)
 	var out []source.Split
 	for _, name := range slices.Sorted(maps.Keys(topics)) {
 		t := topics[name]
 		_, reading := s.topics[name]
-		decided, before := seen[name]
-		switch {
-		case reading:
-			decided = s.decided[name]
-		case !before && known != nil:
-			for n := range t.Partitions {
-				decided = max(decided, n+1)
-			}
+		decided := s.decided[name]
+		if !reading && known != nil {
+			decided = s.decide(t, seen)
 		}
 		s.decided[name] = decided
 		for _, n := range slices.Sorted(maps.Keys(t.Partitions)) {
@@ -74,8 +63,10 @@ func (s *Source) place(topics kadm.TopicDetails, o *offsets, known map[string]le
 			if s.splits[id] != nil {
 				continue
 			}
-			sp := &split{id: id, topic: name, partition: n, topicID: t.ID, decided: decided, moved: -1}
-			if err := s.bounds(sp, o, known[id], reading || known == nil || n >= decided); err != nil {
+			sp := &split{id: id, topic: name, partition: n, topicID: t.ID, decided: decided, leaderless: -1, moved: -1,
+				added: reading || known == nil || n >= decided}
+			sp.end.Store(noEnd)
+			if err := s.bounds(sp, o, known[id], leaderless(t.Partitions[n])); err != nil {
 				return nil, err
 			}
 			s.splits[id] = sp
@@ -86,42 +77,72 @@ func (s *Source) place(topics kadm.TopicDetails, o *offsets, known map[string]le
 	return out, nil
 }
 
-// bounds sets where a split starts and ends. added says that the partition was
-// added to a topic that is read: it starts at its first message, wherever the
-// others started (KA-05).
-func (s *Source) bounds(sp *split, o *offsets, was ledger.Source, added bool) error {
+// bounds sets where a split starts and ends. Where it would start does not matter
+// when it has a position. The caller has the lock.
+func (s *Source) bounds(sp *split, o *offsets, was ledger.Source, leaderless int32) error {
+	next, err := int64(0), error(nil)
+	if was.Position != "" {
+		next, err = s.resumes(sp, o, was.Position)
+	} else {
+		next, err = s.begins(sp, o, leaderless)
+	}
+	if err != nil {
+		return err
+	}
+	if !o.has(sp) {
+		sp.mute(o.why)
+		return nil
+	}
+	return s.ends(sp, o, next)
+}
+
+// resumes is where a split goes on that has a position. When its leader does not
+// answer now, it will refuse what it does not have.
+func (s *Source) resumes(sp *split, o *offsets, text string) (next int64, err error) {
+	p, err := parsePosition(sp.id, text)
+	if err != nil || !o.has(sp) {
+		return p.Offset, err
+	}
+	first, last := at(o.first, sp), at(o.last, sp)
+	if p.Offset < first || p.Offset > last && p.Offset > at(o.to, sp) {
+		sp.moved, err = s.outOfRange(sp, p.Offset, first, last)
+		return sp.moved, err
+	}
+	return p.Offset, nil
+}
+
+// begins sets where a split starts that has no position. One that was added to a
+// topic that is read starts at its first message, wherever the others started
+// (KA-05).
+func (s *Source) begins(sp *split, o *offsets, leaderless int32) (int64, error) {
+	named, ok := s.start.OffsetOf(sp.topic, sp.partition)
+	if !ok && s.start.Offsets != nil && !sp.added {
+		return 0, fault.New(fault.Config, "name every partition, or one offset for all", "source.kafka.start: has no offset for %s", sp.name())
+	}
+	if sp.late = !o.has(sp); sp.late {
+		sp.leaderless = leaderless
+		return 0, nil
+	}
 	first, last := at(o.first, sp), at(o.last, sp)
 	switch {
-	case s.start.Offsets != nil && !added:
-		n, ok := s.start.OffsetOf(sp.topic, sp.partition)
-		if !ok {
-			return fault.New(fault.Config, "name every partition, or one offset for all", "source.kafka.start: has no offset for %s", sp.name())
-		}
-		if n < first || n > last {
-			return fault.New(fault.Config, "", "source.kafka.start: %s has offsets %d to %d, not %d", sp.name(), first, last, n)
-		}
-		sp.start = n
-	case s.start.Earliest || added:
+	case s.start.Earliest || sp.added:
 		sp.start, sp.earliest = first, true
+	case s.start.Offsets != nil:
+		if named < first || named > last {
+			return 0, fault.New(fault.Config, "", "source.kafka.start: %s has offsets %d to %d, not %d", sp.name(), first, last, named)
+		}
+		sp.start = named
 	case s.start.Latest:
 		sp.start = last
 	default:
 		sp.start = min(at(o.from, sp), last)
 	}
-	next := sp.start
-	if was.Position != "" {
-		p, err := parsePosition(sp.id, was.Position)
-		if err != nil {
-			return err
-		}
-		if next = p.Offset; next < first || next > last && next > at(o.to, sp) {
-			if sp.moved, err = s.outOfRange(sp, next, first, last); err != nil {
-				return err
-			}
-			next = sp.moved
-		}
-	}
-	sp.end.Store(noEnd)
+	return sp.start, nil
+}
+
+// ends sets where a split of a bounded run ends, which is at next.
+func (s *Source) ends(sp *split, o *offsets, next int64) error {
+	last := at(o.last, sp)
 	switch {
 	case !s.Bounded():
 	case s.until.Offsets != nil:
@@ -158,90 +179,6 @@ func (s *Source) outOfRange(sp *split, next, first, last int64) (int64, error) {
 	}
 	s.log.Warn("messages are missing; going on by source.kafka.offset_out_of_range", "partition", sp.name(), "next", next, "first", first, "end", last, "going_on_at", to)
 	return to, nil
-}
-
-// at is what l, which has all that was asked for, says of a partition.
-func at(l kadm.ListedOffsets, sp *split) int64 {
-	o, _ := l.Lookup(sp.topic, sp.partition)
-	return o.Offset
-}
-
-// partitions are partitions by their topics.
-type partitions map[string][]int32
-
-func partitionsOf(topics kadm.TopicDetails) partitions {
-	want := make(partitions, len(topics))
-	for name, t := range topics {
-		want[name] = slices.Sorted(maps.Keys(t.Partitions))
-	}
-	return want
-}
-
-// missing is an error when l does not have one of the partitions. An answer
-// without a partition, or without its offset, says nothing of it: it must not
-// be taken for offset 0.
-func (want partitions) missing(l kadm.ListedOffsets) error {
-	for _, name := range slices.Sorted(maps.Keys(want)) {
-		for _, n := range want[name] {
-			if o, ok := l.Lookup(name, n); !ok || o.Offset < 0 {
-				return fmt.Errorf("the cluster did not tell the offsets of topic %s partition %d", name, n)
-			}
-		}
-	}
-	return nil
-}
-
-// offsets asks where partitions begin and end, until it is known of all.
-func (s *Source) offsets(ctx context.Context, want partitions) (*offsets, error) {
-	for {
-		o, err := s.askOffsets(ctx, want)
-		if err == nil {
-			return o, nil
-		}
-		if option, _ := refusal(err); option != "" || ctx.Err() != nil {
-			return nil, err
-		}
-		if serr := sleep(ctx, 200*time.Millisecond); serr != nil {
-			return nil, errors.Join(err, serr)
-		}
-	}
-}
-
-// askOffsets asks once.
-func (s *Source) askOffsets(ctx context.Context, want partitions) (*offsets, error) {
-	o := &offsets{}
-	if len(want) == 0 { // the client would ask for all topics
-		return o, nil
-	}
-	names := slices.Sorted(maps.Keys(want))
-	ask := func(to *kadm.ListedOffsets, from func(context.Context, ...string) (kadm.ListedOffsets, error)) error {
-		l, err := from(ctx, names...)
-		if err == nil {
-			err = l.Error()
-		}
-		if err == nil {
-			err = want.missing(l)
-		}
-		*to = l
-		return err
-	}
-	after := func(t time.Time) func(context.Context, ...string) (kadm.ListedOffsets, error) {
-		return func(ctx context.Context, names ...string) (kadm.ListedOffsets, error) {
-			return s.admin.ListOffsetsAfterMilli(ctx, t.UnixMilli(), names...)
-		}
-	}
-	// The end is asked for last, so that it is not before the others.
-	err := ask(&o.first, s.admin.ListStartOffsets)
-	if err == nil && !s.start.Time.IsZero() {
-		err = ask(&o.from, after(s.start.Time))
-	}
-	if err == nil && !s.until.Time.IsZero() {
-		err = ask(&o.to, after(s.until.Time))
-	}
-	if err == nil {
-		err = ask(&o.last, s.admin.ListCommittedOffsets)
-	}
-	return o, err
 }
 
 // isStale says whether an error of a partition means that its leader is to be

@@ -44,6 +44,7 @@ type reader struct {
 	err      error          // final
 	changed  chan struct{}  // closed and made anew when something above changes
 	stale    chan struct{}  // holds a token when leaders are to be looked up
+	settling bool           // it is being found out where partitions start
 
 	// Of Read.
 	dec  *decoder
@@ -62,23 +63,25 @@ type reader struct {
 // partition is one that this reader has.
 type partition struct {
 	*split
-	asID    kadm.TopicID // by which its topic is asked for; zero: by its name
-	next    int64        // to fetch
-	epoch   int32        // leader epoch of the message before next
-	leader  int32        // -1: not known
-	lepoch  int32        // its epoch
-	pending int          // fetched and not yet taken
-	wait    time.Time
-	ended   bool  // its end is in the queue
-	fresh   bool  // it begins at the first message there is, and has not had it yet
-	stuck   bool  // it is being found out where to go on
-	idle    bool  // the last answer had nothing of it
-	proving bool  // it is being found out whether void may be set
-	void    int64 // there is nothing before it, from next on; the past where next is behind it
-	removed atomic.Bool
-	shift   int64
-	strikes int // damaged fetches in a row
-	open    openTransaction
+	asID      kadm.TopicID // by which its topic is asked for; zero: by its name
+	next      int64        // to fetch
+	epoch     int32        // leader epoch of the message before next
+	leader    int32        // -1: not known
+	lepoch    int32        // its epoch
+	pending   int          // fetched and not yet taken
+	wait      time.Time
+	ended     bool  // its end is in the queue
+	fresh     bool  // it begins at the first message there is, and has not had it yet
+	stuck     bool  // it is being found out where to go on
+	unsettled bool  // it is not known yet where it starts (late.go)
+	idle      bool  // the last answer had nothing of it
+	proving   bool  // it is being found out whether void may be set
+	void      int64 // there is nothing before it, from next on; the past where next is behind it
+	removed   atomic.Bool
+	shift     int64
+	strikes   int // damaged fetches in a row
+	open      openTransaction
+	refusals  int // errors in a row
 
 	// Of Read.
 	offset int64 // of the next message
@@ -134,15 +137,15 @@ const (
 // Add implements source.LiveReader.
 func (r *reader) Add(sp source.Split, from ledger.Source) error {
 	r.s.mu.Lock()
+	defer r.s.mu.Unlock()
 	known := r.s.splits[sp.ID]
-	r.s.mu.Unlock()
 	if known == nil {
 		return fmt.Errorf("%s is no partition that was listed", sp.ID)
 	}
 	p := &partition{split: known, asID: known.topicID, leader: -1, epoch: -1, row: from.NextRow}
 	first := false
 	if from.Position == "" {
-		p.next, first, p.fresh = known.start, true, known.earliest
+		p.next, first, p.fresh, p.unsettled = known.start, true, known.earliest, known.late
 	} else {
 		at, err := parsePosition(sp.ID, from.Position)
 		if err != nil {
@@ -154,8 +157,6 @@ func (r *reader) Add(sp source.Split, from ledger.Source) error {
 			return err
 		}
 		p.next, p.epoch, p.shift = at.Offset, at.Epoch, at.Shift
-		r.s.mu.Lock()
-		defer r.s.mu.Unlock()
 		if known.moved >= 0 {
 			p.next, p.epoch, first = known.moved, -1, true
 			known.moved = -1
@@ -174,10 +175,15 @@ func (r *reader) begin(p *partition, first bool) {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if p.removed.Load() {
+		return // while it was found out where it starts
+	}
 	r.parts[p.id] = p
-	if first || r.atEnd(p) {
+	if (first || r.atEnd(p)) && !p.unsettled {
 		p.pending++
-		p.ended = r.atEnd(p)
+		if p.ended = r.atEnd(p); p.ended {
+			p.heard()
+		}
 		r.queue = append(r.queue, &fetched{p: p, from: p.next, next: p.next, epoch: p.epoch, end: p.ended})
 	}
 	r.signal()
@@ -196,6 +202,7 @@ func (r *reader) ended(p *partition) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	p.ended = true
+	p.heard()
 }
 
 // Remove implements source.LiveReader.

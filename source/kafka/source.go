@@ -3,19 +3,16 @@ package kafka
 import (
 	"context"
 	"encoding/base64"
-	"errors"
 	"fmt"
 	"log/slog"
 	"maps"
 	"regexp"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
-	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/hivesink/hivesink/config"
@@ -42,9 +39,10 @@ type Source struct {
 	until   config.KafkaPlace
 	later   int64 // until in milliseconds, when that is to come after the start; 0
 	log     *slog.Logger
-	// patience is how long a transaction may be open before that is logged.
-	patience time.Duration
-	values   func() (*decoder, error)
+	// patience is how long a transaction may be open, or a partition not be read,
+	// before that is logged; grace how long a start that goes on waits for all.
+	patience, grace time.Duration
+	values          func() (*decoder, error)
 
 	client  *kgo.Client
 	admin   *kadm.Client
@@ -58,6 +56,8 @@ type Source struct {
 	total   int64
 	read    atomic.Int64
 	group   *group
+	crier   *crier
+	waiting atomic.Int64 // partitions that the log says cannot be read
 
 	registry *registry // nil: there is none
 }
@@ -67,7 +67,7 @@ var _ source.Live = (*Source)(nil)
 // New makes a source; it connects with Splits.
 func New(o Options) (*Source, error) {
 	o.Options = o.Options.WithDefaults()
-	s := &Source{o: o, c: o.Config, log: o.Log, patience: time.Minute, topics: make(map[string]kadm.TopicID), splits: make(map[string]*split), decided: make(map[string]int32), lost: make(map[string]int)}
+	s := &Source{o: o, c: o.Config, log: o.Log, patience: time.Minute, grace: o.Config.StartTimeout.Std() / 3, topics: make(map[string]kadm.TopicID), splits: make(map[string]*split), decided: make(map[string]int32), lost: make(map[string]int)}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
 	}
@@ -120,7 +120,8 @@ func (s *Source) Splits(ctx context.Context, known map[string]ledger.Source) ([]
 			return nil, err
 		}
 	}
-	md, err := s.metadata(ctx)
+	m := s.muster(known)
+	md, err := s.metadata(ctx, m)
 	if err != nil {
 		return nil, err
 	}
@@ -128,7 +129,7 @@ func (s *Source) Splits(ctx context.Context, known map[string]ledger.Source) ([]
 	if err := s.identify(md, known); err != nil {
 		return nil, err
 	}
-	o, err := s.offsets(ctx, partitionsOf(md.Topics))
+	o, err := s.offsets(ctx, md.Topics, m)
 	if err != nil {
 		return nil, s.startFailed(ctx, err)
 	}
@@ -136,137 +137,13 @@ func (s *Source) Splits(ctx context.Context, known map[string]ledger.Source) ([]
 	if err != nil {
 		return nil, err
 	}
+	s.absent(o)
+	s.crier = newCrier(s)
 	if s.c.Group != "" {
 		s.group = newGroup(s)
 		s.group.report(ctx)
 	}
 	return list, nil
-}
-
-var errStartTimeout = errors.New("source.kafka.start_timeout is over")
-
-// connect makes the client and finds a broker that answers. Every address that
-// does not is in the error.
-func (s *Source) connect(ctx context.Context) error {
-	opts, err := clientOptions(s.c)
-	if err != nil {
-		return err
-	}
-	if err := probe(ctx, s.c, opts); err != nil {
-		return err
-	}
-	if s.client, err = kgo.NewClient(opts...); err != nil {
-		return fault.Wrap(fault.Config, "", fmt.Errorf("source.kafka: %w", err))
-	}
-	s.admin = kadm.NewClient(s.client)
-	return nil
-}
-
-// probe asks the addresses one after the other until one answers. What cannot
-// be mended by waiting ends it at once.
-func probe(ctx context.Context, c *config.Kafka, opts []kgo.Opt) error {
-	client, err := kgo.NewClient(append(slices.Clone(opts), kgo.RequestRetries(0))...)
-	if err != nil {
-		return fault.Wrap(fault.Config, "", fmt.Errorf("source.kafka: %w", err))
-	}
-	defer client.Close()
-	for wait := 100 * time.Millisecond; ; wait = min(2*wait, 2*time.Second) {
-		var errs []error
-		for i, b := range client.SeedBrokers() {
-			_, err := b.Request(ctx, newPing())
-			if err == nil {
-				return nil
-			}
-			errs = append(errs, startError(c.Brokers[i], err))
-			if option, _ := refusal(err); option != "" {
-				return errs[i]
-			}
-		}
-		t := time.NewTimer(wait)
-		select {
-		case <-t.C:
-		case <-ctx.Done():
-			t.Stop()
-			if context.Cause(ctx) != errStartTimeout {
-				return ctx.Err()
-			}
-			return errors.Join(errs...)
-		}
-	}
-}
-
-// metadata asks for the topics to read.
-func (s *Source) metadata(ctx context.Context) (kadm.Metadata, error) {
-	began := time.Now()
-	leaderless := ""
-	for {
-		md, err := s.admin.Metadata(ctx, s.c.Topics...)
-		if err == nil {
-			maps.DeleteFunc(md.Topics, func(name string, _ kadm.TopicDetail) bool {
-				return s.pattern != nil && (strings.HasPrefix(name, "__") || !s.pattern.MatchString(name))
-			})
-			if leaderless, err = s.complete(md); err == nil && leaderless == "" {
-				return md, nil
-			}
-		}
-		if isOurs(err) && time.Since(began) > settleTime || sleep(ctx, 200*time.Millisecond) != nil {
-			if leaderless != "" {
-				err = fault.New(fault.Retry, "are the brokers down that have its replicas?", "source.kafka.topics: %s has no leader", leaderless)
-			}
-			return md, s.startFailed(ctx, err)
-		}
-	}
-}
-
-// settleTime is how long a topic may be unknown to the broker that is asked: it
-// may be as new as the broker.
-const settleTime = 2 * time.Second
-
-func isOurs(err error) bool {
-	var f *fault.Error
-	return errors.As(err, &f)
-}
-
-// startFailed is the error of a start that got as far as a broker.
-func (s *Source) startFailed(ctx context.Context, err error) error {
-	if isOurs(err) {
-		return err
-	}
-	if option, hint := refusal(err); option != "" {
-		return fault.Wrap(fault.Config, hint, fmt.Errorf("%s: %w", option, err))
-	}
-	if context.Cause(ctx) == errStartTimeout {
-		return fault.Wrap(fault.Retry, "a broker answers, but those it names do not all: are its advertised addresses reachable from here?",
-			fmt.Errorf("source.kafka.brokers: %w", err))
-	}
-	return err
-}
-
-// complete checks that every topic is there with all its partitions; leaderless
-// is what waits for a leader to be elected.
-func (s *Source) complete(md kadm.Metadata) (leaderless string, err error) {
-	for _, name := range slices.Sorted(maps.Keys(md.Topics)) {
-		t := md.Topics[name]
-		switch {
-		case errors.Is(t.Err, kerr.UnknownTopicOrPartition):
-			return "", fault.New(fault.Config, "create it, or mend the name", "source.kafka.topics: the cluster has no topic %q", name)
-		case errors.Is(t.Err, kerr.TopicAuthorizationFailed):
-			return "", fault.New(fault.Config, "grant the user READ and DESCRIBE on it", "source.kafka.topics: topic %q: %w", name, t.Err)
-		case errors.Is(t.Err, kerr.InvalidTopicException):
-			return "", fault.New(fault.Config, "", "source.kafka.topics: %q: %w", name, t.Err)
-		case t.Err != nil:
-			leaderless = fmt.Sprintf("topic %s (%v)", name, t.Err)
-		}
-		for _, p := range t.Partitions.Sorted() {
-			if p.Leader < 0 {
-				leaderless = fmt.Sprintf("topic %s partition %d", name, p.Partition)
-			}
-		}
-	}
-	if s.pattern != nil && len(md.Topics) == 0 {
-		s.log.Warn("no topic matches source.kafka.topic_pattern yet", "pattern", s.c.TopicPattern)
-	}
-	return leaderless, nil
 }
 
 // identify halts when the cluster or a topic is not the one that was read
@@ -347,6 +224,9 @@ func (s *Source) Durable(positions map[string]string) {
 
 // Close implements source.Live.
 func (s *Source) Close() error {
+	if s.crier != nil {
+		s.crier.close()
+	}
 	if s.group != nil {
 		s.group.close()
 	}

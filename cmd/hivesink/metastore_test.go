@@ -216,3 +216,42 @@ func TestColumnsFromMetastore(t *testing.T) {
 		t.Error(r)
 	}
 }
+
+// TestMetastoreRefusesColumns: columns that the table in the metastore cannot have
+// are refused at the start, also of a table that has been announced before: what is
+// not as configured is no outage. One that it can have is added where that is allowed.
+func TestMetastoreRefusesColumns(t *testing.T) {
+	a := newAnnounced(t, listedColumns, ", create_table: true")
+	a.day()
+	a.run()
+	a.day()
+	was := a.files()
+	for columns, says := range map[string][]string{
+		"[id string, dt string]":              {"default.t", "id", "bigint", "string", "make the two agree"},
+		"[id int, dt string]":                 {"default.t", "id", "bigint", "int", "make the two agree"},
+		"[id bigint, more string, dt string]": {"default.t", "more string", "metastore.alter_table"},
+	} {
+		r := want(t, exitFailed, "run", "-c", a.config, "--set", "table.columns="+columns)
+		for _, word := range says {
+			if !strings.Contains(r.Err, word) {
+				t.Errorf("%s: the refusal does not say %q: %v", columns, word, r)
+			}
+		}
+		if is := a.files(); len(is) != len(was) {
+			t.Errorf("%s: %d files are visible after the refusal, %d before", columns, len(is), len(was))
+		}
+	}
+	more := []string{"--set", "table.columns=[id bigint, more string, dt string]", "--set", "metastore.alter_table=true"}
+	if s := a.run(more...); s.RowsRead != 1 {
+		t.Errorf("%+v", s)
+	}
+	a.is("altered", a.partitions(exitDone), "dt=d1 1 agrees, dt=d2 1 agrees")
+	a.day()
+	r := want(t, exitFailed, append([]string{"run", "-c", a.config, "--set", "table.partitioned_by=[dt, {b: \"bucket(2, id)\"}]"}, more...)...)
+	if !strings.Contains(r.Err, "table.partitioned_by") {
+		t.Error(r)
+	}
+	a.run(append(more, "--set", "table.database=second")...) // another one knows what comes from now on
+	a.is("another database", a.partitions(exitDone, "--set", "table.database=second"), "dt=d1 1 not-there, dt=d2 1 not-there, dt=d3 1 agrees")
+	a.is("added", a.partitions(exitDone, "--add-missing", "--set", "table.database=second"), "dt=d1 1 agrees, dt=d2 1 agrees, dt=d3 1 agrees")
+}

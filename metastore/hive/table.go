@@ -77,17 +77,17 @@ func (c *Catalog) prepare(ctx context.Context, table string) (*hms.Table, error)
 	next, changes, err := reconcile(t.Sd.Cols, spec.Columns)
 	place := c.o.Database + "." + spec.Name
 	if err != nil {
-		return nil, fault.Wrap(fault.Retry, "make the two agree, or write to a new table", fmt.Errorf("table %s: %w", place, err))
+		return nil, fault.Wrap(fault.Retry, "make the two agree, or write to a new table", &mismatch{fmt.Errorf("table %s: %w", place, err)})
 	}
 	if len(changes) == 0 {
 		return t, nil
 	}
+	differs := &mismatch{fmt.Errorf("table %s differs from table.columns: %s", place, strings.Join(changes, ", "))}
 	if !c.o.AlterTable {
-		return nil, fault.New(fault.Retry, "alter the table, or set metastore.alter_table", "table %s differs from table.columns: %s", place, strings.Join(changes, ", "))
+		return nil, fault.Wrap(fault.Retry, "alter the table, or set metastore.alter_table", differs)
 	}
 	if t.Parameters["spark.sql.sources.provider"] != "" {
-		return nil, fault.New(fault.Retry, "Spark keeps the columns of a table made with USING elsewhere, too: use ALTER TABLE in Spark",
-			"table %s differs from table.columns: %s", place, strings.Join(changes, ", "))
+		return nil, fault.Wrap(fault.Retry, "Spark keeps the columns of a table made with USING elsewhere, too: use ALTER TABLE in Spark", differs)
 	}
 	return c.alterColumns(ctx, t, next, changes)
 }

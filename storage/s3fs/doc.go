@@ -25,6 +25,10 @@
 //	    reader keeps anything itself: a merge has all its inputs open. Of a slice
 //	    (storage.Slicer) no more is read than it has, but for rounding, and for
 //	    its neighbours when those were read before it.
+//	X8  An upload without parts is none: some stores say of one that was completed
+//	    or aborted that it has none, rather than that it is not there. Nobody is
+//	    told of an upload before it has all its parts, but for the note of X3,
+//	    which is there to abort it.
 //
 // # Crash story
 //

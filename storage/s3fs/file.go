@@ -22,7 +22,7 @@ func (f *FS) Put(name string, r io.ReaderAt, size int64) error {
 // putParts sends an object in parts, with a note of it meanwhile (X3).
 func (f *FS) putParts(name string, r io.ReaderAt, size int64) error {
 	note := name + noteExt
-	id, err := f.upload(background(), name, size, crc32, func(ctx context.Context, k, id string, n int32, off, length int64) (sentPart, error) {
+	id, err := f.upload(background(), name, size, withCRC32, func(ctx context.Context, k, id string, n int32, off, length int64) (sentPart, error) {
 		return f.sendPart(ctx, k, id, n, io.NewSectionReader(r, off, length), length)
 	}, func(id string) error { return f.put(note, strings.NewReader(id), int64(len(id)), false) })
 	if err != nil {

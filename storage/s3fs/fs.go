@@ -1,7 +1,6 @@
 package s3fs
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -29,58 +28,6 @@ func key(name string) (string, error) {
 // background is the context of the calls that have none: their requests are
 // bounded by themselves (X1).
 func background() context.Context { return context.Background() }
-
-// Make makes an object in one request (storage O1).
-func (f *FS) Make(name string, data []byte) error {
-	return wrap(storage.OpCreate, name, f.put(name, bytes.NewReader(data), int64(len(data)), true))
-}
-
-// Overwrite makes an object, or replaces it.
-func (f *FS) Overwrite(name string, data []byte) error {
-	return wrap(storage.OpReplace, name, f.put(name, bytes.NewReader(data), int64(len(data)), false))
-}
-
-func (f *FS) put(name string, content io.ReaderAt, size int64, exclusive bool) error {
-	k, err := key(name)
-	if err != nil {
-		return err
-	}
-	tries := 0
-	err = f.do(background(), "PutObject", k, func(ctx context.Context) error {
-		tries++
-		in := &s3.PutObjectInput{Bucket: f.bucket, Key: &k, Body: io.NewSectionReader(content, 0, size), ContentLength: &size}
-		if exclusive {
-			in.IfNoneMatch = aws.String("*")
-		}
-		out, err := f.client.PutObject(ctx, in)
-		if exclusive && errors.Is(plain(err), storage.ErrConflict) {
-			// Another change of the name was under way: the next try is told
-			// which way that went.
-			return &busyError{err}
-		}
-		if err != nil {
-			return err
-		}
-		return saidETag(out.ETag)
-	})
-	if tries > 1 && errors.Is(err, storage.ErrExist) && f.holds(name, content, size) {
-		return nil // by the try whose answer was lost
-	}
-	return err
-}
-
-// holds says whether an object has these bytes.
-func (f *FS) holds(name string, content io.ReaderAt, size int64) bool {
-	got, err := f.ReadFile(name)
-	if err != nil || int64(len(got)) != size {
-		return false
-	}
-	want := make([]byte, size)
-	if _, err := content.ReadAt(want, 0); err != nil && err != io.EOF {
-		return false
-	}
-	return bytes.Equal(got, want)
-}
 
 // ReadFile reads a whole object.
 func (f *FS) ReadFile(name string) ([]byte, error) {
@@ -262,6 +209,8 @@ func (f *FS) List(dir string) ([]storage.Info, error) {
 		err = syscall.ENOENT
 	}
 	slices.SortFunc(infos, func(a, b storage.Info) int { return strings.Compare(a.Name, b.Name) })
+	// A directory that a page ends in is on the next one too, with some stores.
+	infos = slices.CompactFunc(infos, func(a, b storage.Info) bool { return a.Name == b.Name && a.Dir == b.Dir })
 	return infos, wrap(storage.OpList, dir, err)
 }
 
@@ -277,10 +226,12 @@ func (f *FS) ListAfter(dir, after string, n int) ([]storage.Info, error) {
 	var infos []storage.Info
 	err = f.pages(in, func(p *s3.ListObjectsV2Output) (bool, error) {
 		for i := range p.Contents {
-			if info, ok := describe(&p.Contents[i], prefix); ok && len(infos) < n {
+			// Some stores begin at the very key, or where they like.
+			if info, ok := describe(&p.Contents[i], prefix); ok && info.Name > after && len(infos) < n {
 				infos = append(infos, info)
 			}
 		}
+		in.MaxKeys = aws.Int32(pageKeys)
 		return len(infos) < n, nil
 	})
 	return infos, wrap(storage.OpList, dir, err)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"net/http"
 	"sync"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -34,13 +35,10 @@ func (f *FS) Open(name string) (storage.Reader, error) {
 		return nil, wrap(storage.OpOpen, name, err)
 	}
 	got, err := f.fetch(k, fmt.Sprintf("bytes=-%d", tailBytes), tailBytes)
-	if code(err) == "InvalidRange" { // an empty object has no last byte
-		var info storage.Info
-		if info, err = f.Stat(name); err == nil && info.Size > 0 {
-			err = fmt.Errorf("its size changed to %d bytes", info.Size)
-		}
-		err = cause(err)
-	} else if err == nil && got.from+int64(len(got.data)) != got.total {
+	if outside(err) { // an empty object has no last byte
+		got, err = f.end(k, name)
+	}
+	if err == nil && got.from+int64(len(got.data)) != got.total {
 		err = fmt.Errorf("the store gives the bytes %d to %d of %d for its end", got.from, got.from+int64(len(got.data)), got.total)
 	}
 	if err != nil {
@@ -49,6 +47,27 @@ func (f *FS) Open(name string) (storage.Reader, error) {
 	o := &cached{key: k, known: true, etag: got.etag, size: got.total}
 	f.cache.keep(o, got.from, got.data)
 	return &reader{f: f, name: name, o: o, size: got.total}, nil
+}
+
+// outside says that the object has none of the bytes that were asked for. The
+// word for it is missing in the answers of some stores.
+func outside(err error) bool {
+	return code(err) == "InvalidRange" || status(err) == http.StatusRequestedRangeNotSatisfiable
+}
+
+// end is the end of an object that has no last tailBytes, says the store: it has
+// none at all, or the store gives no more of an end than there is.
+func (f *FS) end(k, name string) (piece, error) {
+	info, err := f.Stat(name)
+	if err != nil || info.Size == 0 {
+		return piece{}, cause(err)
+	}
+	from := max(0, info.Size-tailBytes)
+	got, err := f.fetch(k, fmt.Sprintf("bytes=%d-%d", from, info.Size-1), info.Size-from)
+	if err == nil && (got.from != from || got.total != info.Size) {
+		err = errReplaced
+	}
+	return got, err
 }
 
 // OpenSlice opens a part of an object that never changes (storage.Slicer). What
@@ -69,7 +88,7 @@ func (f *FS) OpenSlice(name string, offset, size int64) (storage.Reader, error) 
 		from, to := r.window(offset+size-1, size, offset+size+grainBytes)
 		got, err := f.fetch(k, fmt.Sprintf("bytes=%d-%d", from, to-1), to-from)
 		switch {
-		case code(err) == "InvalidRange":
+		case outside(err):
 			err = fmt.Errorf("it ends before byte %d, the part is the %d from byte %d", from, size, offset)
 		case err == nil && got.from != from:
 			err = fmt.Errorf("the store gives the bytes from %d on for those from %d on", got.from, from)

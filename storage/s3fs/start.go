@@ -2,14 +2,11 @@ package s3fs
 
 import (
 	"context"
-	"crypto/rand"
 	"crypto/x509"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
-	"path"
 	"strings"
 	"time"
 
@@ -99,50 +96,4 @@ func badCertificate(err error) bool {
 // noKeys knows the SDK's text for a chain that found nothing; it has no type.
 func noKeys(err error) bool {
 	return strings.Contains(err.Error(), "failed to refresh cached credentials") || strings.Contains(err.Error(), "get credentials")
-}
-
-// Probe does on an object of its own what the ledger and publishing rely on
-// (storage O1): of two makers of a name the second is refused, by Put and by
-// Complete.
-func (f *FS) Probe(ctx context.Context, dir string) error {
-	var bits [8]byte
-	_, _ = rand.Read(bits[:]) // never fails
-	name := path.Join(dir, storage.ProbePrefix+hex.EncodeToString(bits[:]))
-	defer f.Remove(name) // as well as that goes; the next owner sweeps
-	if err := f.Make(name, []byte("1")); err != nil {
-		return f.probeError("PUT with If-None-Match: *", err)
-	}
-	if err := f.Make(name, []byte("2")); !errors.Is(err, storage.ErrExist) {
-		return f.probeError("PUT with If-None-Match: * over an object", err)
-	}
-	id, err := f.Upload(ctx, name, strings.NewReader("3"), 1)
-	if err != nil {
-		return f.probeError("a multipart upload", err)
-	}
-	err = f.Complete(name, id)
-	if aerr := f.Abort(name, id); aerr != nil && errors.Is(err, storage.ErrExist) {
-		return f.probeError("aborting a multipart upload", aerr)
-	}
-	if !errors.Is(err, storage.ErrExist) {
-		return f.probeError("CompleteMultipartUpload with If-None-Match: * over an object", err)
-	}
-	data, err := f.ReadFile(name)
-	if err == nil && string(data) != "1" {
-		return f.probeError("PUT with If-None-Match: * over an object", nil)
-	}
-	return err
-}
-
-func (f *FS) probeError(what string, err error) error {
-	const hint = "two processes could overwrite each other's work there; use a store that keeps conditional writes (docs/s3.md)"
-	if err == nil {
-		return fault.New(fault.Config, hint, "table.location: the store overwrites where it must not: %s was not refused", what)
-	}
-	if errors.Is(err, storage.ErrPermission) {
-		return fault.Wrap(fault.Config, "docs/s3.md has the permissions that are needed", fmt.Errorf("table.location: %s: %w", what, err))
-	}
-	if passes(err) {
-		return fmt.Errorf("try the store: %s: %w", what, err)
-	}
-	return fault.Wrap(fault.Config, hint, fmt.Errorf("table.location: the store does not know %s: %w", what, err))
 }

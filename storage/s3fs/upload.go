@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"path"
 	"slices"
 	"strings"
@@ -28,7 +29,7 @@ type sentUpload struct {
 
 // Upload sends content to a hidden upload (storage O3).
 func (f *FS) Upload(ctx context.Context, name string, content io.ReaderAt, size int64) (string, error) {
-	id, err := f.upload(ctx, name, size, crc32, func(ctx context.Context, k, id string, n int32, off, length int64) (sentPart, error) {
+	id, err := f.upload(ctx, name, size, withCRC32, func(ctx context.Context, k, id string, n int32, off, length int64) (sentPart, error) {
 		return f.sendPart(ctx, k, id, n, io.NewSectionReader(content, off, length), length)
 	}, nil)
 	return id, wrap(storage.OpWrite, name, err)
@@ -44,14 +45,41 @@ func (f *FS) UploadCopy(ctx context.Context, name, from string, size int64) (str
 	id, err := f.upload(ctx, name, size, noChecksum, func(ctx context.Context, k, id string, n int32, off, length int64) (sentPart, error) {
 		return f.copyPart(ctx, k, id, n, source, fmt.Sprintf("bytes=%d-%d", off, off+length-1))
 	}, nil)
+	if unknown(err) {
+		return f.uploadAgain(ctx, name, from, size)
+	}
 	return id, wrap(storage.OpWrite, name, err)
+}
+
+// unknown says whether the store does not know a request at all.
+func unknown(err error) bool {
+	switch code(err) {
+	case "NotImplemented", "MethodNotAllowed":
+		return true
+	}
+	s := status(err)
+	return s == http.StatusNotImplemented || s == http.StatusMethodNotAllowed
+}
+
+// uploadAgain is UploadCopy where the store does not copy into uploads: the bytes
+// go by way of this process.
+func (f *FS) uploadAgain(ctx context.Context, name, from string, size int64) (string, error) {
+	r, err := f.Open(from)
+	if err != nil {
+		return "", err
+	}
+	defer r.Close()
+	if r.Size() != size {
+		return "", wrap(storage.OpWrite, name, fmt.Errorf("%s has %d bytes, not %d", from, r.Size(), size))
+	}
+	return f.Upload(ctx, name, r, size)
 }
 
 // checksum is what the parts of an upload are sent with.
 type checksum types.ChecksumAlgorithm
 
 const (
-	crc32 = checksum(types.ChecksumAlgorithmCrc32)
+	withCRC32 = checksum(types.ChecksumAlgorithmCrc32)
 	// noChecksum is for copies: the bytes do not leave the store, and stores
 	// differ in the checksum that they give for a copied part, down to one that
 	// they refuse when the upload is completed.
@@ -120,12 +148,16 @@ func (f *FS) sendParts(ctx context.Context, k, id string, size int64, send partF
 }
 
 func (f *FS) sendPart(ctx context.Context, k, id string, n int32, body *io.SectionReader, length int64) (part sentPart, err error) {
+	sum, err := crc32Of(body)
+	if err != nil {
+		return part, err
+	}
 	err = f.do(ctx, "UploadPart", k, func(ctx context.Context) error {
 		if _, err := body.Seek(0, io.SeekStart); err != nil {
 			return err
 		}
 		out, err := f.client.UploadPart(ctx, &s3.UploadPartInput{Bucket: f.bucket, Key: &k, UploadId: &id, PartNumber: &n, Body: body,
-			ContentLength: &length, ChecksumAlgorithm: types.ChecksumAlgorithmCrc32})
+			ContentLength: &length, ChecksumCRC32: &sum})
 		if err != nil {
 			return err
 		}
@@ -168,6 +200,9 @@ func (f *FS) Complete(name, id string) error {
 	err = f.do(background(), "CompleteMultipartUpload", k, func(ctx context.Context) error {
 		out, err := f.client.CompleteMultipartUpload(ctx, &s3.CompleteMultipartUploadInput{Bucket: f.bucket, Key: &k, UploadId: &id,
 			MultipartUpload: &types.CompletedMultipartUpload{Parts: parts}, IfNoneMatch: aws.String("*")})
+		if errors.Is(plain(err), storage.ErrConflict) {
+			return f.taken(ctx, k, err)
+		}
 		if err != nil {
 			return err
 		}
@@ -195,7 +230,7 @@ func (f *FS) Uploaded(name, id string) (size int64, err error) {
 }
 
 // listParts asks the store for the parts of an upload of another process, and
-// how many bytes they have.
+// how many bytes they have. None are no upload (X8).
 func (f *FS) listParts(k, id string) (parts []sentPart, size int64, err error) {
 	in := &s3.ListPartsInput{Bucket: f.bucket, Key: &k, UploadId: &id}
 	for {
@@ -216,6 +251,9 @@ func (f *FS) listParts(k, id string) (parts []sentPart, size int64, err error) {
 			parts = append(parts, sentPart{ETag: p.ETag, PartNumber: p.PartNumber, ChecksumCRC32: p.ChecksumCRC32})
 		}
 		if !aws.ToBool(out.IsTruncated) {
+			if len(parts) == 0 {
+				return nil, 0, fmt.Errorf("upload %s has no parts: %w", id, storage.ErrNotExist) // X8
+			}
 			slices.SortFunc(parts, func(a, b sentPart) int { return int(*a.PartNumber - *b.PartNumber) })
 			return parts, size, nil
 		}

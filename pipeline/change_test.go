@@ -23,7 +23,6 @@ import (
 	"github.com/hivesink/hivesink/storage"
 	"github.com/hivesink/hivesink/storage/faultfs"
 	"github.com/hivesink/hivesink/storage/memfs"
-	"github.com/hivesink/hivesink/storage/memobj"
 )
 
 // A change is made to the configuration between two runs on one table, the first
@@ -298,49 +297,4 @@ func fileCells(t *testing.T, fs storage.FS, root, name string) []map[string]stri
 		}
 	}
 	return rows
-}
-
-// TestChangesOnObjects: the same on an object store, where with policy off a part
-// is an upload to its final name already.
-func TestChangesOnObjects(t *testing.T) {
-	for _, name := range []string{"a column more", "a column less", "another type", "a column partitions", "a partition column more",
-		"codec", "compaction off", "compaction by checkpoint", "delay and late rows to the side"} {
-		i := slices.IndexFunc(changes, func(c change) bool { return c.name == name })
-		t.Run(name, func(t *testing.T) {
-			before, after := changes[i].configs(t)
-			for way, pair := range [][2]string{{before, after}, {after, before}} {
-				sim := func(yaml string) *sim { return &sim{yaml: strings.Replace(yaml, "/nowhere", t.TempDir(), 1), rounds: 4} }
-				clean := memobj.New()
-				view := clean.View(nil)
-				if err := sim(pair[0]).run(t, view, nil); err != nil {
-					t.Fatal(err)
-				}
-				inFlight, all := 0, view.Steps()
-				for k := all / 4; k < all; k += max(1, all/6) * stride() {
-					store, first, fired := memobj.New(), sim(pair[0]), 0
-					if err := first.run(t, store.View(fateOf("not done, then dead", k, &fired)), nil); err == nil || fired == 0 {
-						t.Fatalf("request %d: it did not die", k)
-					}
-					image := store.View(nil)
-					st, err := ledger.Read(image, simTable)
-					if err != nil {
-						t.Fatal(err)
-					}
-					inFlight += len(st.Parts)
-					next := sim(pair[1])
-					next.now, next.bits = first.now, first.bits
-					if err := next.run(t, image, nil); err != nil {
-						t.Fatalf("way %d, request %d: %v", way, k, err)
-					}
-					if err := next.accounted(t, image, st, strings.Contains(pair[0], "name string")); err != nil {
-						t.Fatalf("way %d, request %d: %v", way, k, err)
-					}
-					wantNoUploads(t, store, k)
-				}
-				if inFlight == 0 {
-					t.Errorf("way %d: nothing was in flight at any kill", way)
-				}
-			}
-		})
-	}
 }

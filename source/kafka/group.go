@@ -21,9 +21,11 @@ type group struct {
 	done   chan struct{}
 	wake   chan struct{}
 	pause  time.Duration // after a commit that failed, the first time
+	every  time.Duration // the offsets of idle partitions are committed again
 
 	mu      sync.Mutex
 	waiting kadm.Offsets // of partitions that have moved since the last commit
+	all     kadm.Offsets // what was offered last of each
 	foreign bool         // somebody else uses the group; said once
 }
 
@@ -33,7 +35,7 @@ const maxCommitPause = 5 * time.Minute
 
 func newGroup(s *Source) *group {
 	ctx, cancel := context.WithCancel(context.Background())
-	g := &group{s: s, cancel: cancel, done: make(chan struct{}), wake: make(chan struct{}, 1), waiting: make(kadm.Offsets), pause: time.Second}
+	g := &group{s: s, cancel: cancel, done: make(chan struct{}), wake: make(chan struct{}, 1), waiting: make(kadm.Offsets), all: make(kadm.Offsets), every: 24 * time.Hour, pause: time.Second}
 	go g.run(ctx) // joined by close
 	return g
 }
@@ -83,6 +85,7 @@ func (g *group) offer(positions map[string]string) {
 			continue
 		}
 		g.waiting.AddOffset(topic, n, p.Offset, p.Epoch)
+		g.all.AddOffset(topic, n, p.Offset, p.Epoch)
 	}
 	select {
 	case g.wake <- struct{}{}:
@@ -93,9 +96,13 @@ func (g *group) offer(positions map[string]string) {
 func (g *group) run(ctx context.Context) {
 	defer close(g.done)
 	pause := g.pause
+	t := time.NewTicker(g.every)
+	defer t.Stop()
 	for {
 		select {
 		case <-g.wake:
+		case <-t.C:
+			g.refresh()
 		case <-ctx.Done():
 			// What the last checkpoint has is shown too, if that is quick.
 			last, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
@@ -112,6 +119,15 @@ func (g *group) run(ctx context.Context) {
 		}
 		pause = min(2*pause, maxCommitPause) // it may never work, for want of permission
 	}
+}
+
+// refresh has the offsets of all partitions committed again. Brokers forget those
+// of a group without members, one by one, when each was not committed for
+// offsets.retention.minutes, a week: an idle partition would have no lag any more.
+func (g *group) refresh() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.all.Each(g.waiting.Add)
 }
 
 func (g *group) again() {

@@ -38,6 +38,13 @@ func (r *reader) empty(p *partition, q *kmsg.FetchResponseTopicPartition, bare b
 		r.queue = append(r.queue, &fetched{p: p, from: from, next: p.next, epoch: p.epoch, end: true})
 		return
 	}
+	if err := r.shortened(p, q); err != nil {
+		if r.err == nil {
+			r.err = err // empty has been called with the lock
+			r.signal()
+		}
+		return
+	}
 	r.blocked(p, q)
 	r.head(p, q)
 	switch {
@@ -46,6 +53,25 @@ func (r *reader) empty(p *partition, q *kmsg.FetchResponseTopicPartition, bare b
 	case p.pending == 0:
 		r.w.CaughtUp(p.id)
 	}
+}
+
+// shortened is about a log that ends before the end it had when that became the
+// end of a bounded run: an unclean election has taken messages that were not read
+// yet, and no others need come, ever. A new leader may know no better for a moment.
+func (r *reader) shortened(p *partition, q *kmsg.FetchResponseTopicPartition) error {
+	end := p.end.Load()
+	if end == noEnd || r.s.until.Offsets != nil || q.HighWatermark < 0 || q.LastStableOffset != q.HighWatermark || q.HighWatermark >= end || p.next < q.HighWatermark {
+		p.short = time.Time{}
+		return nil
+	}
+	if p.short.IsZero() {
+		p.short = time.Now()
+	}
+	if time.Since(p.short) < r.s.patience {
+		return nil
+	}
+	return fault.New(fault.Halt, "check the cluster (unclean leader election?); start the run again to end where the log ends now",
+		"%s ended before offset %d when the run looked for its end, and ends before offset %d now: it lost messages that were not read", p.name(), end, q.HighWatermark)
 }
 
 // prove finds out whether an empty answer says that nothing is there, from next

@@ -81,7 +81,8 @@ type partition struct {
 	shift     int64
 	strikes   int // damaged fetches in a row
 	open      openTransaction
-	refusals  int // errors in a row
+	refusals  int       // errors in a row
+	short     time.Time // since when its log ends before the run's end of it
 
 	// Of Read.
 	offset int64 // of the next message

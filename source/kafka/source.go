@@ -141,6 +141,7 @@ func (s *Source) Splits(ctx context.Context, known map[string]ledger.Source) ([]
 	s.crier = newCrier(s)
 	if s.c.Group != "" {
 		s.group = newGroup(s)
+		s.group.offer(positionsOf(list, known))
 		s.group.report(ctx)
 	}
 	return list, nil
@@ -203,6 +204,17 @@ func topicID(id kadm.TopicID) string {
 		return "" // the brokers are older than 2.8
 	}
 	return base64.RawURLEncoding.EncodeToString(id[:]) // as Kafka's own tools print it
+}
+
+// positionsOf are the positions that a ledger has of splits.
+func positionsOf(list []source.Split, known map[string]ledger.Source) map[string]string {
+	out := make(map[string]string, len(list))
+	for _, sp := range list {
+		if text := known[sp.ID].Position; text != "" {
+			out[sp.ID] = text
+		}
+	}
+	return out
 }
 
 // Progress implements source.Live.

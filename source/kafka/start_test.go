@@ -2,6 +2,7 @@ package kafka
 
 import (
 	"bytes"
+	"fmt"
 	"log/slog"
 	"strings"
 	"testing"
@@ -85,6 +86,44 @@ func TestCommitThatNeverWorks(t *testing.T) {
 	}
 	if took := time.Since(began); took < 2500*time.Millisecond {
 		t.Errorf("three commits within %v", took)
+	}
+}
+
+// The group's offsets are those of the ledger from the start on, and come again
+// and again also when nothing moves: brokers forget them after a week.
+func TestIdleOffsetsAreCommittedAgain(t *testing.T) {
+	b := newBench(t)
+	commits := make(chan string, 100)
+	b.cluster.ControlKey(int16(kmsg.OffsetCommit), func(req kmsg.Request) (kmsg.Response, error, bool) {
+		b.cluster.KeepControl()
+		text := ""
+		for _, t := range req.(*kmsg.OffsetCommitRequest).Topics {
+			for _, p := range t.Partitions {
+				text += fmt.Sprint(" ", p.Partition, "=", p.Offset)
+			}
+		}
+		commits <- text
+		return nil, nil, false
+	})
+	b.produce(0, 5, 0)
+	s := b.source()
+	known := map[string]ledger.Source{firstSplit: {Position: position{Offset: 3, Epoch: -1}.String(), NextRow: 3}}
+	if _, err := s.Splits(t.Context(), known); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 3 {
+		if i > 0 {
+			s.group.refresh()
+			s.group.again()
+		}
+		select {
+		case got := <-commits:
+			if got != " 0=3" {
+				t.Errorf("%d: committed%s", i, got)
+			}
+		case <-time.After(patience):
+			t.Fatalf("%d: nothing is committed", i)
+		}
 	}
 }
 

@@ -3,6 +3,7 @@ package kafka
 import (
 	"context"
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -11,6 +12,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"github.com/hivesink/hivesink/internal/fault"
 	"github.com/hivesink/hivesink/ledger"
 )
 
@@ -83,6 +85,49 @@ func TestUntilBehindWhatIsRemoved(t *testing.T) {
 	// message before it.
 	if p, err := parsePosition(firstSplit, k.Position); err != nil || p.Epoch != -1 {
 		t.Errorf("the position is %v, %v; its leader epoch cannot be known", p, err)
+	}
+}
+
+// A log that is cut back before the end that a bounded run looked up may never
+// come there again: the run halts instead of waiting for ever.
+func TestUntilBehindWhatIsLost(t *testing.T) {
+	b := newBench(t)
+	b.produce(0, 10, 0)
+	b.cfg.Until = "end"
+	s := b.source()
+	s.patience = 50 * time.Millisecond
+	splits, err := s.Splits(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.cluster.ControlKey(int16(kmsg.Fetch), func(req kmsg.Request) (kmsg.Response, error, bool) {
+		b.cluster.KeepControl()
+		resp := req.ResponseKind().(*kmsg.FetchResponse)
+		for _, t := range req.(*kmsg.FetchRequest).Topics {
+			topic := kmsg.NewFetchResponseTopic()
+			topic.Topic, topic.TopicID = t.Topic, t.TopicID
+			for _, p := range t.Partitions {
+				q := kmsg.NewFetchResponseTopicPartition()
+				q.Partition, q.HighWatermark, q.LastStableOffset = p.Partition, 7, 7
+				topic.Partitions = append(topic.Partitions, q)
+			}
+			resp.Topics = append(resp.Topics, topic)
+		}
+		return resp, nil, true
+	})
+	r := b.reader(s)
+	if err := r.Add(splits[0], ledger.Source{Position: position{Offset: 7, Epoch: -1}.String(), NextRow: 7}); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	for {
+		if _, err := r.Read(ctx); err != nil {
+			if fault.ClassOf(err) != fault.Halt || !strings.Contains(err.Error(), "ended before offset 10") || !strings.Contains(err.Error(), "before offset 7 now") {
+				t.Error(err)
+			}
+			return
+		}
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"strings"
 	"time"
@@ -53,7 +54,7 @@ func (f *FS) startError(err error) error {
 	}
 	switch c := code(err); {
 	case c == "NoSuchBucket" || c == "NotFound" || c == "InvalidBucketName":
-		return fault.Wrap(fault.Config, "make the bucket, or check s3.endpoint",
+		return fault.Wrap(fault.Config, f.orPathStyle("make the bucket, or check s3.endpoint"),
 			fmt.Errorf("table.location: there is no bucket %q at %s: %w", f.o.Bucket, at, err))
 	case keysRefused(err) || badSignature(err):
 		return fault.Wrap(fault.Config, "", fmt.Errorf("s3.access_key, s3.secret_key: %s refuses them: %w", at, err))
@@ -74,15 +75,30 @@ func (f *FS) startError(err error) error {
 // noAnswer is the error of an address that no object store answers at.
 func (f *FS) noAnswer(at string, err error) error {
 	var unknown x509.UnknownAuthorityError
+	var lookup *net.DNSError
 	switch {
 	case errors.As(err, &unknown):
 		return fault.Wrap(fault.Config, "name the authority's certificate in s3.tls.ca", fmt.Errorf("s3.endpoint: %s: %w", at, err))
 	case badCertificate(err):
-		return fault.Wrap(fault.Config, "the server needs another certificate", fmt.Errorf("s3.endpoint: %s: %w", at, err))
+		return fault.Wrap(fault.Config, f.orPathStyle("the server needs another certificate"), fmt.Errorf("s3.endpoint: %s: %w", at, err))
 	case !passes(err):
-		return fault.Wrap(fault.Config, "is it an S3-compatible store, and http or https as it is?", fmt.Errorf("s3.endpoint: %s does not answer as S3 does: %w", at, err))
+		return fault.Wrap(fault.Config, f.orPathStyle("is it an S3-compatible store, and http or https as it is?"), fmt.Errorf("s3.endpoint: %s does not answer as S3 does: %w", at, err))
 	}
-	return fault.Wrap(fault.Halt, fmt.Sprintf("tried for %s; is the address right, and the store up?", f.o.startFor), fmt.Errorf("s3.endpoint: %s cannot be reached: %w", at, err))
+	hint := fmt.Sprintf("tried for %s; is the address right, and the store up?", f.o.startFor)
+	if errors.As(err, &lookup) {
+		hint = f.orPathStyle(hint)
+	}
+	return fault.Wrap(fault.Halt, hint, fmt.Errorf("s3.endpoint: %s cannot be reached: %w", at, err))
+}
+
+// orPathStyle is a hint for what may also come from the bucket being a part of the
+// host name: there is no such host, or another answers, or one that has no
+// certificate for it.
+func (f *FS) orPathStyle(hint string) string {
+	if f.o.Endpoint == "" || f.o.PathStyle {
+		return hint
+	}
+	return "set s3.path_style: true, as most stores that are not AWS want it; else: " + hint
 }
 
 // badCertificate: no further try helps against these.

@@ -12,6 +12,24 @@ const DefaultPartition = "__HIVE_DEFAULT_PARTITION__"
 // It is the limit of every common file system.
 const MaxComponent = 255
 
+// Limits is what a storage takes of partition paths, beside MaxComponent. The zero
+// Limits has no bounds.
+type Limits struct {
+	// Path is how many bytes a path below the table may have.
+	Path int
+	// XML: the storage says names in XML 1.0, which has no U+FFFE and U+FFFF: they
+	// come back as other characters, or as an error.
+	XML bool
+}
+
+// TakesText says whether a value may be in a path.
+func (l *Limits) TakesText(value string) bool {
+	return !l.XML || !strings.ContainsAny(value, "\ufffe\uffff")
+}
+
+// TakesPath says whether a path is short enough.
+func (l *Limits) TakesPath(path string) bool { return l.Path == 0 || len(path) <= l.Path }
+
 // escaped are the bytes Hive escapes in a path component, besides the control
 // characters 0x00-0x1F and 0x7F.
 const escaped = "\"#%'*/:=?\\{[]^"

@@ -312,7 +312,7 @@ func (p *Pipeline) writerOptions(o Options, log *ledger.Ledger) (*writer.Options
 	}
 	w := &writer.Options{
 		FS: o.FS, Staging: log.Staging(), Epoch: log.Epoch(), Pipeline: cfg.Pipeline, TableID: log.State().Owner.Table,
-		Schema: p.schema, Transform: cfg.Table.PartitionedBy, Zone: zone,
+		Schema: p.schema, Transform: cfg.Table.PartitionedBy, Zone: zone, Limits: pathLimits(o.FS, cfg),
 		Codec: cfg.Table.Compression, HiddenCodec: hiddenCodec, SmallBytes: o.smallBytes, CreatedBy: "hivesink version " + o.Version,
 		Final: !cfg.Compaction.Enabled || cfg.Compaction.Policy == config.PolicyOff,
 		Rolling: rolling.Policy{Bytes: int64(cfg.Rolling.FileSize), Rows: cfg.Rolling.Rows,

@@ -31,7 +31,7 @@ type Partition struct {
 // RouteError is a row that has no partition.
 type RouteError struct {
 	Row    int    // of the batch
-	Class  string // ClassPartition, or ClassType for text that is not UTF-8
+	Class  string // ClassPartition, or ClassType for text that cannot be in a name
 	Reason string // names the column
 }
 
@@ -44,7 +44,8 @@ type RouteError struct {
 //     two directories share one.
 //   - P2: a row whose values are known costs no allocation.
 //   - P3: a row has a number, or a RouteError: never a cut or altered name. The
-//     table log and catalogues hold names as UTF-8, so what is not has none.
+//     table log and catalogues hold names as UTF-8, so what is not has none; nor
+//     has what the storage would not take (Limit).
 type Partitioner struct {
 	spec    []layout.Transform
 	names   []string
@@ -56,6 +57,8 @@ type Partitioner struct {
 	levels  []level   // how ids of columns 0..i make one number
 	parts   []*Partition
 	keys    []int64 // scratch of the columns
+	limits  layout.Limits
+	long    bool // a row of the batch was refused for its path
 }
 
 // column gives each value of a column of Arrow data a small number.
@@ -88,7 +91,7 @@ func NewPartitioner(s *Schema, spec []layout.Transform, zone *time.Location, ex 
 		if err := checkSpec(s, p.names, name, at, t); err != nil {
 			return nil, err
 		}
-		c, err := newColumn(name, s.Columns[at].Type, t, zone, &p.keys)
+		c, err := newColumn(name, s.Columns[at].Type, t, zone, &p.keys, &p.limits)
 		if err != nil {
 			return nil, fault.New(fault.Config, "", "partition column %s: %w", name, err)
 		}
@@ -128,6 +131,9 @@ func checkSpec(s *Schema, before []string, name string, at int, t layout.Transfo
 	}
 	return nil
 }
+
+// Limit sets what the storage takes, before the first row comes.
+func (p *Partitioner) Limit(l layout.Limits) { p.limits = l }
 
 // Len is how many partitions have a number; they are 0 to Len()-1.
 func (p *Partitioner) Len() int { return len(p.parts) }
@@ -180,10 +186,26 @@ func (p *Partitioner) Assign(rec arrow.RecordBatch, out []int32) (bad []RouteErr
 		}
 	}
 	copy(out, p.ids[0])
+	p.long = false
 	for k := 1; k < len(p.columns)-1; k++ {
 		p.join(k, out, nil)
 	}
 	p.join(len(p.columns)-1, out, p.newPartition)
+	if p.long {
+		return p.appendLong(bad, out)
+	}
+	return bad
+}
+
+// appendLong appends the rows that were refused for the path of their partition.
+func (p *Partitioner) appendLong(bad []RouteError, out []int32) []RouteError {
+	for i, id := range out {
+		if id < 0 && p.ids[0][i] >= 0 {
+			bad = append(bad, RouteError{Row: i, Class: ClassPartition,
+				Reason: fmt.Sprintf("the path of its partition has more bytes than the %d that the storage has room for", p.limits.Path)})
+		}
+	}
+	slices.SortFunc(bad, func(a, b RouteError) int { return cmp.Compare(a.Row, b.Row) })
 	return bad
 }
 
@@ -215,7 +237,10 @@ func (p *Partitioner) join(k int, out []int32, create func(row int) int32) {
 			next, ok := l.known[key]
 			if !ok {
 				if create != nil {
-					next = create(i)
+					if next = create(i); next < 0 { // not remembered: such values may be many
+						out[i] = next
+						continue
+					}
 				} else {
 					next = int32(len(l.known))
 				}
@@ -227,13 +252,18 @@ func (p *Partitioner) join(k int, out []int32, create func(row int) int32) {
 	}
 }
 
-// newPartition numbers the partition of a row of the batch.
+// newPartition numbers the partition of a row of the batch; -1 when the storage
+// does not take its path.
 func (p *Partitioner) newPartition(row int) int32 {
 	part := &Partition{Names: p.names, Values: make([]string, len(p.columns))}
 	for k, c := range p.columns {
 		part.Values[k] = c.value(p.ids[k][row])
 	}
 	part.Path = layout.PartitionPath(part.Names, part.Values)
+	if !p.limits.TakesPath(part.Path) {
+		p.long = true
+		return -1
+	}
 	part.Closes = p.closes(part.Values)
 	p.parts = append(p.parts, part)
 	return int32(len(p.parts) - 1)

@@ -18,10 +18,11 @@ import (
 // values numbers the texts a partition column has had: one number for each
 // directory name (P1).
 type values struct {
-	name  string // of the partition column
-	ids   map[string]int32
-	texts []string
-	buf   []byte
+	name   string // of the partition column
+	limits *layout.Limits
+	ids    map[string]int32
+	texts  []string
+	buf    []byte
 }
 
 func (v *values) reset() {
@@ -37,7 +38,7 @@ func (v *values) id(text []byte) int32 {
 		return id
 	}
 	s := string(text)
-	if v.componentBytes(s) > layout.MaxComponent || !utf8.ValidString(s) {
+	if v.componentBytes(s) > layout.MaxComponent || !utf8.ValidString(s) || !v.limits.TakesText(s) {
 		return -1 // P3; not remembered: such values may be many
 	}
 	if shown := layout.ValueOrDefault(s); shown != s {
@@ -61,13 +62,16 @@ func (v *values) refusedText(text string) (class, reason string) {
 	if !utf8.ValidString(text) {
 		return ClassType, fmt.Sprintf("partition column %s: %.64q is not UTF-8 text", v.name, text)
 	}
+	if !v.limits.TakesText(text) {
+		return ClassType, fmt.Sprintf("partition column %s: %.64q has a character that the storage cannot have in a name", v.name, text)
+	}
 	return ClassPartition, fmt.Sprintf("partition column %s: the directory name has %d bytes after escaping, at most %d are possible",
 		v.name, v.componentBytes(text), layout.MaxComponent)
 }
 
 // newColumn makes the column of a transform; name is the partition column's.
-func newColumn(name string, typ *hivetype.Type, t layout.Transform, zone *time.Location, keys *[]int64) (column, error) {
-	v := values{name: name}
+func newColumn(name string, typ *hivetype.Type, t layout.Transform, zone *time.Location, keys *[]int64, limits *layout.Limits) (column, error) {
+	v := values{name: name, limits: limits}
 	keyed := func(fill fillFunc, text textFunc) (column, error) {
 		if fill == nil {
 			return nil, fmt.Errorf("%s is not defined for %s", t.Func, typ)

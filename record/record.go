@@ -49,7 +49,7 @@ const (
 	ClassRange       = "range"                    // a number, decimal or date out of range
 	ClassNull        = "null"                     // null in a not null column
 	ClassTooLong     = "too_long"                 // longer than source.max_record
-	ClassPartition   = "partition_value_too_long" // directory name over 255 bytes
+	ClassPartition   = "partition_value_too_long" // directory name over 255 bytes, or path over what the storage takes
 	ClassTime        = "time"                     // time cannot be parsed for partitioning
 	ClassUnsupported = "unsupported"
 )

@@ -69,6 +69,7 @@ func (o *Options) NewLane() (*Lane, error) {
 		if err != nil {
 			return nil, err
 		}
+		p.Limit(o.Limits)
 		l.part = p
 	}
 	return l, nil

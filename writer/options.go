@@ -40,6 +40,7 @@ type Options struct {
 	Transform []layout.Transform
 	Zone      *time.Location
 	Extractor *layout.TimeExtractor
+	Limits    layout.Limits // of partition paths
 
 	// Codec is the table's; small parts, which will be merged, get HiddenCodec
 	// and a cheap encoding unless Final is set (compaction off).

@@ -38,6 +38,7 @@ type FS struct {
 var (
 	_ storage.Objects = (*FS)(nil)
 	_ storage.Slicer  = (*FS)(nil)
+	_ storage.Limited = (*FS)(nil)
 )
 
 // New connects to a bucket and looks whether it is there and may be read. What

@@ -25,6 +25,9 @@ func key(name string) (string, error) {
 	return name[1:], nil
 }
 
+// Limits are S3's: a key has 1024 bytes at most, a name one more.
+func (f *FS) Limits() storage.Limits { return storage.Limits{Bytes: 1 + 1024, XML: true} }
+
 // background is the context of the calls that have none: their requests are
 // bounded by themselves (X1).
 func background() context.Context { return context.Background() }

@@ -175,6 +175,23 @@ func TestForeignFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	refused(t, fsys, w.options(fsys), fault.Halt, testTable+"/dt=1/x.parquet", "empty location")
+	if err := fsys.Remove(testTable + "/dt=1/x.parquet"); err != nil {
+		t.Fatal(err)
+	}
+	for _, side := range []string{"_dead", "_late"} { // of a table that was removed
+		left := testTable + side + "/part-1-00.parquet"
+		if err := fsys.Mkdir(testTable + side); err != nil {
+			t.Fatal(err)
+		}
+		if err := storage.WriteFile(fsys, left, nil); err != nil {
+			t.Fatal(err)
+		}
+		refused(t, fsys, w.options(fsys), fault.Halt, left, "empty location")
+		if err := fsys.Remove(left); err != nil {
+			t.Fatal(err)
+		}
+	}
+	mustOpen(t, w.options(fsys))
 }
 
 // TestMadeMeanwhile: files that another process has published since the log was

@@ -182,21 +182,20 @@ func (l *Ledger) admit(st *State) error {
 // admitNew looks at a place whose log has no record. Files of others would make
 // every later proof impossible, and parts of ours mean that the log was lost.
 func (l *Ledger) admitNew() error {
-	err := storage.Walk(l.o.FS, l.o.Table, func(name string, info storage.Info) error {
-		if layout.Hidden(info.Name) {
-			if info.Dir {
-				return fs.SkipDir
-			}
-			return nil
+	file, err := l.visibleFile(l.o.Table)
+	if err != nil {
+		return err
+	}
+	// Side tables, too: of a table that was removed to begin anew they would have
+	// their rows twice. One that we may not look at is nobody's concern here.
+	for _, side := range []string{DeadTable, LateTable} {
+		if file == "" {
+			file, _ = l.visibleFile(l.o.Table + "_" + side)
 		}
-		if info.Dir {
-			return nil
-		}
+	}
+	if file != "" {
 		return fault.New(fault.Halt, "give the table an empty location, or move the files away",
-			"%s holds %s, which is in no table log", l.o.Table, name)
-	})
-	if err != nil && !errors.Is(err, storage.ErrNotExist) {
-		return storage.Classify(fmt.Errorf("look for foreign files: %w", err))
+			"%s is where table %s is to be, and in no table log", file, l.o.Table)
 	}
 	err = storage.Walk(l.o.FS, metaDir(l.o.Table), func(name string, _ storage.Info) error {
 		_, part := layout.ParseStagedPart(path.Base(name))
@@ -212,6 +211,26 @@ func (l *Ledger) admitNew() error {
 	}
 	return nil
 }
+
+// visibleFile finds a file that readers of a directory would see.
+func (l *Ledger) visibleFile(root string) (file string, err error) {
+	err = storage.Walk(l.o.FS, root, func(name string, info storage.Info) error {
+		switch {
+		case layout.Hidden(info.Name) && info.Dir:
+			return fs.SkipDir
+		case layout.Hidden(info.Name) || info.Dir:
+			return nil
+		}
+		file = name
+		return errSeen
+	})
+	if err != nil && err != errSeen && !errors.Is(err, storage.ErrNotExist) {
+		return "", storage.Classify(fmt.Errorf("look for foreign files: %w", err))
+	}
+	return file, nil
+}
+
+var errSeen = errors.New("seen")
 
 // makeDirectories makes what a new table needs. Levels that a killed process
 // has made are as good as new ones only when they are synced as well, and which

@@ -39,7 +39,7 @@ var fieldDocs = map[string]string{
 	"Kafka.Until":                       "Where to end: `end` (the last record that can be read when the run starts), an RFC 3339 time, an offset, or offsets by partition; the record at it is not read any more. Empty: never.",
 	"Kafka.OffsetOutOfRange":            "What to do when the cluster no longer has the next record to be read: `halt` and say which are missing; go on at the `earliest` there is, which gives up what is missing; or at the `latest`.",
 	"Kafka.Discover":                    "How often new topics and partitions, and topics made anew, are looked for.",
-	"Kafka.StartTimeout":                "How long the start of a run tries to reach the cluster, before it fails.",
+	"Kafka.StartTimeout":                "How long the start of a run tries to reach the cluster, before it fails. After a third of it a run that goes on with a table's positions begins without the partitions that do not answer.",
 	"Kafka.Metadata":                    "Columns that take what a message has beside its value.",
 	"Kafka.TLS":                         "Encryption, and the certificate to show; `tls: {}` trusts the authorities of the system.",
 	"Kafka.SASL":                        "Authentication.",

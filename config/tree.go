@@ -128,6 +128,8 @@ type Kafka struct {
 	// How often new topics and partitions, and topics made anew, are looked for.
 	Discover Duration `yaml:"discover" default:"30s" min:">0"`
 	// How long the start of a run tries to reach the cluster, before it fails.
+	// After a third of it a run that goes on with a table's positions begins
+	// without the partitions that do not answer.
 	StartTimeout Duration `yaml:"start_timeout" default:"30s" min:">0"`
 	// Columns that take what a message has beside its value.
 	Metadata Metadata `yaml:"metadata"`

@@ -325,3 +325,32 @@ func TestHostNamedSASL(t *testing.T) {
 		t.Errorf("what the client says: %q", option)
 	}
 }
+
+// A topic that may not be read any more ends the run, which names it: nobody but
+// an operator can give it back.
+func TestReadTakenAway(t *testing.T) {
+	b := newBench(t)
+	b.produce(0, 3, 0)
+	s := b.source()
+	splits, err := s.Splits(t.Context(), map[string]ledger.Source{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := b.cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Fetch}, Topic: "t", Err: kerr.TopicAuthorizationFailed, Count: -1})
+	r := b.reader(s)
+	for _, sp := range splits {
+		if err := r.Add(sp, ledger.Source{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	for {
+		if _, err = r.Read(ctx); err != nil {
+			break
+		}
+	}
+	if h.Hits() == 0 || fault.ClassOf(err) != fault.Halt || !strings.Contains(err.Error(), "topic t partition") || !strings.Contains(err.Error(), "READ on the topic") {
+		t.Errorf("%d fetches refused: %v", h.Hits(), err)
+	}
+}

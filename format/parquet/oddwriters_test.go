@@ -3,7 +3,12 @@ package parquetfile
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"fmt"
+	"io"
+	"math"
+	"math/bits"
+	"strings"
 	"testing"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -121,6 +126,125 @@ func TestPagesThatAreNotNull(t *testing.T) {
 	for p := range x.NumPages() {
 		if x.NullPage(p) {
 			t.Errorf("page %d is said to have no values", p)
+		}
+	}
+}
+
+// TestDeltasOfMoreBits: DuckDB encodes numbers of 32 bits as if they had 64, so that
+// a delta, or one without a sign, takes 33. Decoded as 32 they are other numbers.
+func TestDeltasOfMoreBits(t *testing.T) {
+	encoded := func(v ...int64) []byte {
+		b, err := lib.DeltaBinaryPacked.EncodeInt64(nil, v)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return b
+	}
+	file := func(body []byte) *File {
+		page := handPage(t, 4, format.DeltaBinaryPacked, int32(len(body)), body)
+		return opened(t, handmade(t, lib.Leaf(lib.Uint(32).Type()), format.Uncompressed, 4, 4, page, 0))
+	}
+	for _, want := range [][]uint32{{math.MaxUint32, 0, 1, math.MaxUint32}, {0, math.MaxUint32, 0, 1}, {5, 1 << 31, 3, 1<<31 - 1}} {
+		f := file(encoded(int64(want[0]), int64(want[1]), int64(want[2]), int64(want[3])))
+		var b bytes.Buffer
+		if _, err := Merge(context.Background(), []*File{f, f}, &b, JoinOptions{Codec: "zstd"}); err != nil {
+			t.Fatal(err)
+		}
+		if got, rows := fmt.Sprint(arrowRows(t, b.Bytes())[4:]), fmt.Sprintf("[c=%d c=%d c=%d c=%d]", want[0], want[1], want[2], want[3]); got != rows {
+			t.Errorf("%s, not %s", got, rows)
+		}
+	}
+	for _, signed := range []bool{true, false} { // many, and such that are negative
+		var v []int64
+		for i := range int64(1000) {
+			n := i * 2654435761 % (1 << 32)
+			if signed {
+				n = int64(int32(n))
+			}
+			v = append(v, n)
+		}
+		body := encoded(v...)
+		page := handPage(t, 1000, format.DeltaBinaryPacked, int32(len(body)), body)
+		node := lib.Leaf(lib.Uint(32).Type())
+		if signed {
+			node = lib.Leaf(lib.Int32Type)
+		}
+		f := opened(t, handmade(t, node, format.Uncompressed, 1000, 1000, page, 0))
+		var b bytes.Buffer
+		if _, err := Merge(context.Background(), []*File{f, f}, &b, JoinOptions{Codec: "zstd"}); err != nil {
+			t.Fatal(err)
+		}
+		for i, row := range arrowRows(t, b.Bytes()) {
+			if want := fmt.Sprintf("c=%d", v[i%1000]); row != want {
+				t.Fatalf("signed %v: row %d is %s, not %s", signed, i, row, want)
+			}
+		}
+	}
+	f := file(encoded(math.MaxUint32+1, 0, 1, 2))
+	if _, err := Merge(context.Background(), []*File{f, f}, io.Discard, JoinOptions{Codec: "zstd"}); err == nil || !strings.Contains(err.Error(), "damaged") {
+		t.Errorf("33 bits: %v", err)
+	}
+}
+
+// asDuckDB encodes numbers as DuckDB does: blocks of 2048 in 8 parts, deltas of 64 bits.
+func asDuckDB(v []int64) []byte {
+	b := binary.AppendVarint(uvarints(2048, 8, uint64(len(v))), v[0])
+	for at := 1; at < len(v); at += 2048 {
+		least, most := int64(math.MaxInt64), int64(math.MinInt64)
+		block := v[at:min(at+2048, len(v))]
+		for i := range block {
+			d := block[i] - v[at+i-1]
+			least, most = min(least, d), max(most, d)
+		}
+		width := bits.Len64(uint64(most - least))
+		b = binary.AppendVarint(b, least)
+		for part := range 8 {
+			if part*256 < len(block) {
+				b = append(b, byte(width))
+			} else {
+				b = append(b, 0)
+			}
+		}
+		packed := make([]byte, (len(block)+255)/256*256*width/8)
+		for i := range block {
+			d := uint64(block[i] - v[at+i-1] - least)
+			for k := range width {
+				bit := i*width + k
+				packed[bit/8] |= byte(d>>k&1) << (bit % 8)
+			}
+		}
+		b = append(b, packed...)
+	}
+	return b
+}
+
+// TestDeltasOfDuckDB: in parts of 256, of any width.
+func TestDeltasOfDuckDB(t *testing.T) {
+	for _, phys := range []lib.Type{lib.Int32Type, lib.Int64Type} {
+		for width := 1; width < 63; width++ {
+			if phys == lib.Int32Type && width > 32 {
+				break
+			}
+			var v []int64
+			for i := range int64(3000) {
+				n := int64(uint64(i*-7046029254386353131) >> (64 - width))
+				if phys == lib.Int32Type {
+					n = int64(int32(n))
+				}
+				v = append(v, n)
+			}
+			body := asDuckDB(v)
+			page := handPage(t, 3000, format.DeltaBinaryPacked, int32(len(body)), body)
+			f := opened(t, handmade(t, lib.Leaf(phys), format.Uncompressed, 3000, 3000, page, 0))
+			var b bytes.Buffer
+			if _, err := Merge(context.Background(), []*File{f, f}, &b, JoinOptions{Codec: "zstd"}); err != nil {
+				t.Fatal(err)
+			}
+			for i, row := range arrowRows(t, b.Bytes()) {
+				if want := fmt.Sprintf("c=%d", v[i%3000]); row != want {
+					t.Fatalf("%s of %d bits: row %d is %s, not %s", phys, width, i, row, want)
+				}
+			}
 		}
 	}
 }

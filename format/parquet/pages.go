@@ -34,6 +34,8 @@ type pageReader struct {
 	plain    []byte
 	values   encoding.Values // of the page
 	indexes  []int32
+	narrow   []int32 // numbers of the page that were deltas
+	wide     []int64
 	repsBuf  []byte
 	defsBuf  []byte
 	dict     encoding.Values
@@ -194,6 +196,9 @@ func (p *pageReader) decode(into encoding.Values, phys physical, width, n int, d
 	}
 	if want := n + 1; phys == physBytes && cap(offsets) < want {
 		offsets = make([]uint32, 0, want)
+	}
+	if e == format.DeltaBinaryPacked {
+		return p.decodeDeltas(phys, data)
 	}
 	out, err := typ.Decode(typ.NewValues(buf[:0], offsets[:0]), data, how)
 	if err != nil && e == format.Plain {

@@ -59,6 +59,7 @@ integration: build $(VENV)/ready ## tests against real servers, and finished tab
 	status=0; \
 	$(GO) test -tags integration -v -count=1 -p 1 -timeout 45m ./test/... && \
 	$(VENV)/bin/python test/readers/check.py && \
+	$(VENV)/bin/python test/readers/fuzz.py && \
 	$(VENV)/bin/python test/readers/metastore.py || status=$$?; \
 	$(GO) run ./test/services/cmd down; \
 	exit $$status

@@ -43,6 +43,9 @@ func common(files []*parquetfile.File) map[string]string {
 	}
 	keepReading(files, out)
 	keepArrow(files, out)
+	if len(files) > 1 {
+		widenIndexes(out)
+	}
 	keepGeo(files, out)
 	keepPandas(files, out)
 	for k := range out {

@@ -32,7 +32,10 @@ func TestChangesOnObjects(t *testing.T) {
 					t.Fatal(err)
 				}
 				inFlight, all := 0, view.Steps()
-				for k := all / 4; k < all; k += max(1, all/6) * stride() {
+				for k := all / 4; k < all; k += max(1, all/6) {
+					if testing.Short() && inFlight > 0 {
+						break // one kill with work in flight
+					}
 					store, first, fired := memobj.New(), sim(pair[0]), 0
 					if err := first.run(t, store.View(fateOf("not done, then dead", k, &fired)), nil); err == nil || fired == 0 {
 						t.Fatalf("request %d: it did not die", k)
